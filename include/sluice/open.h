@@ -68,7 +68,11 @@ struct RemoteOptions {
   WhenUnreachable when_unreachable = WhenUnreachable::kAllow;
   bool leases = true;          // false: every check asks the server
   bool return_unused = false;  // close() returns leased units that were not spent
-  std::string ca_file = {};    // for https; empty: the system's
+  std::string ca_file = {};    // for https; empty: the system's. It is read when the limiter is opened, too
+  // Receives a sentence when checks are no longer decided by the server, because it is gone or refuses us,
+  // and when they are again. With kAllow everything passes in between, so listen. At most one about a problem
+  // in ten seconds. Called on a thread of the library; must not block or throw. Empty: nobody is told.
+  std::function<void(bool is_problem, const std::string& sentence)> log = {};
 };
 SLUICE_EXPORT Opened open_server(const RemoteOptions& options);
 

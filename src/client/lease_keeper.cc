@@ -81,7 +81,10 @@ void LeaseKeeper::check_leased(std::size_t place, WaitingCheck check, std::int64
 // Asks for units if it is time. May remove the key, if it is not worth a lease.
 void LeaseKeeper::ask(std::size_t place, std::int64_t now_us) {
   Key& key = *keys_[place];
-  if (now_us < key.refused_until_us) return;
+  if (now_us < key.refused_until_us) {  // it may still hold units, which expire
+    key.lease.pass_time(now_us);
+    return settle(place);
+  }
   if (key.is_worthless(now_us)) return remove(place, now_us);
   if (const std::int64_t want = key.lease.want(now_us)) {
     if (!key.lease.asks_again()) key.request_id = options_.holder + std::to_string(++requests_);
@@ -211,7 +214,9 @@ std::size_t LeaseKeeper::find_or_insert(const KeyHash& hash, std::string_view su
 bool LeaseKeeper::make_room(const KeyHash& hash, std::int64_t now_us) {
   const std::size_t first = LeaseTable::first_of(hash);
   for (std::size_t place = first; place < first + LeaseTable::kWays; ++place) {
-    if (!keys_[place]->lease.is_idle(now_us) || !keys_[place]->waiting.empty()) continue;
+    LeasedKey& lease = keys_[place]->lease;
+    lease.observe(now_us);
+    if (!lease.is_idle(now_us) || !keys_[place]->waiting.empty()) continue;
     remove(place, now_us);
     return true;
   }

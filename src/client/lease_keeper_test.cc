@@ -177,6 +177,23 @@ TEST_F(LeaseKeeperTest, ADenialIsToldHereUntilTheServerHasRoom) {
   EXPECT_EQ(leases_.size(), 1u);
 }
 
+TEST_F(LeaseKeeperTest, ADeniedKeyThatNobodyUsesIsNotAskedForOnAndOn) {
+  ask();
+  ask();
+  ask();
+  int asked = 0;
+  for (; !leases_.empty(); ++asked) {
+    ASSERT_LT(asked, 3);
+    const Asked lease = leases_.front();
+    leases_.clear();
+    keeper().on_lease(lease.name, {.granted = 0, .retry_after_us = 2 * kSecondUs}, &terms_, now_us_);
+    now_us_ = keeper().next_due_us();
+    keeper().run_due(now_us_);
+  }
+  EXPECT_EQ(asked, 2) << "once more for those who were denied";
+  EXPECT_EQ(keeper().keys(), 0u) << "its place is free";
+}
+
 TEST_F(LeaseKeeperTest, AServerThatRefusesToLeaseIsAskedForEachCheck) {
   ask();
   ask();
@@ -249,13 +266,57 @@ TEST_F(LeaseKeeperTest, AKeyThatIsNoLongerUsedAsksForNothing) {
   }
 }
 
-TEST_F(LeaseKeeperTest, AFullSetMakesRoomByGivingUpIdleKeysOnly) {
-  // Keys of one set of places.
+// More keys than a set of the table has places.
+std::vector<std::string> subjects_of_one_set() {
   std::vector<std::string> subjects;
   for (int i = 0; subjects.size() <= LeaseTable::kWays; ++i) {
     const std::string subject = "k" + std::to_string(i);
     if (LeaseTable::first_of(hash_of(subject)) == 0) subjects.push_back(subject);
   }
+  return subjects;
+}
+
+// They are denied for an hour: their places are not theirs for so long.
+TEST_F(LeaseKeeperTest, AFullSetMakesRoomByKeysThatAreDeniedAndThatNobodyUses) {
+  const std::vector<std::string> subjects = subjects_of_one_set();
+  const auto advise_last = [&] {
+    keeper().on_advice(hash_of(subjects.back()), subjects.back(), now_us_);
+    return !!table_.find(hash_of(subjects.back()));
+  };
+  for (std::size_t i = 0; i < LeaseTable::kWays; ++i) {
+    keeper().on_advice(hash_of(subjects[i]), subjects[i], now_us_);
+    const Asked asked = leases_.front();
+    leases_.clear();
+    keeper().on_lease(asked.name, {.granted = 0, .retry_after_us = 3'600 * kSecondUs}, &terms_, now_us_);
+  }
+  EXPECT_FALSE(advise_last()) << "they were asked for a moment ago";
+  now_us_ += 2 * kSecondUs;
+  for (std::size_t i = 1; i < LeaseTable::kWays; ++i) ask(subjects[i]);
+  EXPECT_TRUE(advise_last());
+  EXPECT_FALSE(table_.find(hash_of(subjects[0]))) << "nobody asks for it";
+  EXPECT_TRUE(table_.find(hash_of(subjects[1])));
+}
+
+TEST_F(LeaseKeeperTest, AFullSetMakesRoomByKeysThatWereRefusedWhileTheyHeldUnits) {
+  const std::vector<std::string> subjects = subjects_of_one_set();
+  for (std::size_t i = 0; i < LeaseTable::kWays; ++i) {
+    keeper().on_advice(hash_of(subjects[i]), subjects[i], now_us_);
+    grant(10);
+    for (int spent = 0; leases_.empty(); ++spent) {
+      ASSERT_LT(spent, 10);
+      ask(subjects[i]);
+    }
+    keeper().on_refused(leases_.front().name, now_us_);
+    leases_.clear();
+  }
+  now_us_ += LeaseKeeper::kRefusalUs - kSecondUs;
+  for (int i = 0; i < 20; ++i) keeper().run_due(now_us_ += kSecondUs / 4);
+  keeper().on_advice(hash_of(subjects.back()), subjects.back(), now_us_);
+  EXPECT_TRUE(table_.find(hash_of(subjects.back())));
+}
+
+TEST_F(LeaseKeeperTest, AFullSetMakesRoomByGivingUpIdleKeysOnly) {
+  const std::vector<std::string> subjects = subjects_of_one_set();
   for (std::size_t i = 0; i < LeaseTable::kWays; ++i) {
     keeper().on_advice(hash_of(subjects[i]), subjects[i], now_us_);
     grant(10);

@@ -47,6 +47,13 @@ void LeasedKey::use_safe_capacity(std::int64_t now_us) {
   if (bucket_.is_gone() && !is_closed_) extend(now_us);
 }
 
+void LeasedKey::pass_time(std::int64_t now_us) {
+  end_expired(now_us);
+  observe(now_us);
+  if (now_us >= retry_at_us_) retry_at_us_ = 0;
+  if (now_us >= renew_at_us_) renew_at_us_ = kNever;
+}
+
 bool LeasedKey::is_needed(std::int64_t now_us) const {
   return has_demand_ && (bucket_.left() < low_mark_ || now_us >= renew_at_us_ || bucket_.is_gone());
 }
@@ -79,8 +86,8 @@ void LeasedKey::on_answer(const LeaseAnswer& answer, std::int64_t now_us) {
   // All holders were told the same moment. Each comes a little later, or the quickest would take it all.
   const auto spread_us = static_cast<double>(std::min(wait_us, kSpreadMostUs));
   retry_at_us_ = now_us + wait_us + static_cast<std::int64_t>(random_() * spread_us);
+  // Those who asked are denied. Units are asked for again if somebody comes for them meanwhile, or later.
   bucket_.deny_until(retry_at_us_);
-  has_demand_ = true;  // of those who were denied
 }
 
 void LeasedKey::hold(const LeaseAnswer& lease, std::int64_t now_us) {
@@ -192,7 +199,10 @@ void LeasedKey::observe(std::int64_t now_us) {
   for (std::size_t part = 0; part < LeaseBucket::kParts; ++part)
     if (bucket_.is_used(part)) note_spent(part, bucket_.left(part));
   const std::int64_t missed = bucket_.take_missed();
-  if (unobserved_ + missed > 0) has_demand_ = true;
+  if (unobserved_ + missed > 0) {
+    has_demand_ = true;
+    demand_at_us_ = now_us;
+  }
   if (now_us >= bucket_.denied_until_us()) unobserved_ += missed;
   size_.observe(std::exchange(unobserved_, 0), now_us);
 }

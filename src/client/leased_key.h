@@ -85,8 +85,10 @@ class LeasedKey {
     return size_.is_slow(refresh_us_, now_us) && !(was_denied_ && has_demand_);
   }
   // It holds nothing and asks for nothing.
+  // It may be denied until later, if nobody has asked for it of late.
   bool is_idle(std::int64_t now_us) const {
-    return asked_for_ == 0 && !bucket_.is_used(0) && !bucket_.is_used(1) && now_us >= retry_at_us_;
+    return asked_for_ == 0 && !bucket_.is_used(0) && !bucket_.is_used(1) &&
+           (now_us >= retry_at_us_ || now_us - demand_at_us_ > kIdleUs);
   }
 
   // When to call want() again, even if spend() wakes nobody; later than the last call. INT64_MAX: never.
@@ -105,10 +107,13 @@ class LeasedKey {
 
   // Takes note of what was spent until now. The other functions do so, too.
   void observe(std::int64_t now_us);
+  // The same, while nothing is to be asked for: what has expired is ended.
+  void pass_time(std::int64_t now_us);
   // How much of safe capacities was spent, as far as noted: units that no server has charged.
   std::int64_t safe_spent() const { return safe_spent_; }
 
   static constexpr std::int64_t kExtensionUs = kMinuteUs;
+  static constexpr std::int64_t kIdleUs = kSecondUs;
   static constexpr std::int64_t kRetryLeastUs = 100'000;
   static constexpr std::int64_t kRetryMostUs = 5 * kSecondUs;
 
@@ -149,8 +154,9 @@ class LeasedKey {
   std::int64_t asked_at_us_ = 0;
   std::int64_t unobserved_ = 0;  // units that the rate does not know of yet
   std::int64_t safe_spent_ = 0;
-  bool has_demand_ = false;  // something was spent, or missed, since units were last asked for
-  bool was_denied_ = false;  // by the last answer
+  std::int64_t demand_at_us_ = 0;  // when something was spent or missed last, as far as noted
+  bool has_demand_ = false;        // something was spent, or missed, since units were last asked for
+  bool was_denied_ = false;        // by the last answer
   bool asks_again_ = false;
   bool is_closed_ = false;
 };

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -45,11 +46,26 @@ T guarded(T otherwise, const Action& action) noexcept {
   return otherwise;
 }
 
+// "For ever", in whatever way it is written, is a hundred years; later moments are none that a clock has.
+milliseconds time_of(std::int64_t ms) {
+  constexpr milliseconds kMost = std::chrono::years(100);
+  return milliseconds(std::clamp<std::int64_t>(ms, 0, kMost.count()));
+}
+
 const char* text_of(const char* given) { return given ? given : ""; }
+
+// Whether the caller forgot to set the size. Then nothing else of the structure can be trusted.
+template <class T>
+bool lacks_size(const T* given) {
+  if (given == nullptr || given->size >= sizeof given->size) return false;
+  remember_error("size is 0; set it to the size of the structure");
+  return true;
+}
 
 // The caller's structure, as far as its program knows it; the rest is 0.
 template <class T>
 T known_part(const T* given) {
+  if (lacks_size(given)) throw std::invalid_argument(last_error);
   T whole{};
   std::memcpy(&whole, given, std::min(given->size, sizeof(T)));
   return whole;
@@ -115,10 +131,10 @@ sluice_answer c_answer(const sluice::Answer& answer) {
 }
 
 // For a call that threw; last_error says why.
-sluice_answer failed_answer() {
+sluice_answer failed_answer(sluice_trouble trouble = SLUICE_UNAVAILABLE) {
   return {.size = sizeof(sluice_answer),
-          .trouble = SLUICE_UNAVAILABLE,
-          .reason = "unavailable",
+          .trouble = trouble,
+          .reason = trouble == SLUICE_INVALID ? "invalid" : "unavailable",
           .policy_version = "",
           .limit_name = ""};
 }
@@ -136,6 +152,7 @@ sluice_trouble give(const sluice_answer& answer, sluice_answer* to) {
 // Asks with `ask`, and gives its answer to the caller.
 template <class Ask>
 sluice_trouble answered(const sluice_request* request, sluice_answer* to, const Ask& ask) noexcept {
+  if (lacks_size(request) || lacks_size(to)) return give(failed_answer(SLUICE_INVALID), to);
   return give(guarded(failed_answer(),
                       [&] {
                         const CppRequest asked(request);
@@ -169,7 +186,7 @@ sluice_limiter* sluice_open_redis(const sluice_redis_options* options) {
                                .key_secret = text_of(given.key_secret),
                                .default_tenant = text_of(given.default_tenant),
                                .nodes = std::max(given.nodes, 1)};
-    if (given.connect_timeout_ms > 0) redis.connect_timeout = milliseconds(given.connect_timeout_ms);
+    if (given.connect_timeout_ms > 0) redis.connect_timeout = time_of(given.connect_timeout_ms);
     return handle_of(sluice::open_redis(redis));
   });
 }
@@ -210,7 +227,8 @@ sluice_trouble sluice_check(sluice_limiter* limiter, const sluice_request* reque
 
 void sluice_check_async(sluice_limiter* limiter, const sluice_request* request, sluice_done done,
                         void* context) {
-  const bool is_asked = guarded(false, [&] {
+  const bool is_refused = lacks_size(request);
+  const bool is_asked = !is_refused && guarded(false, [&] {
     const CppRequest asked(request);
     limiter->limiter->check_async(asked.get(), [done, context](const sluice::Answer& answer) {
       const sluice_answer given = c_answer(answer);
@@ -219,14 +237,14 @@ void sluice_check_async(sluice_limiter* limiter, const sluice_request* request, 
     return true;
   });
   if (is_asked) return;
-  const sluice_answer answer = failed_answer();
+  const sluice_answer answer = failed_answer(is_refused ? SLUICE_INVALID : SLUICE_UNAVAILABLE);
   done(context, &answer);
 }
 
 sluice_trouble sluice_wait(sluice_limiter* limiter, const sluice_request* request, std::int64_t timeout_ms,
                            sluice_answer* answer) {
   return answered(request, answer, [&](const sluice::Request& asked) {
-    return limiter->limiter->wait(asked, sluice::steady_now() + milliseconds(timeout_ms));
+    return limiter->limiter->wait(asked, sluice::steady_now() + time_of(timeout_ms));
   });
 }
 

@@ -97,6 +97,36 @@ TEST_F(CInterfaceTest, ProgramsWithAnOlderHeaderRun) {
   EXPECT_EQ(answer.size, offsetof(sluice_answer, remaining));
 }
 
+TEST_F(CInterfaceTest, AStructureWithoutItsSizeIsRefused) {
+  sluice_request sizeless = request("ann");
+  sizeless.size = 0;
+  EXPECT_EQ(sluice_check(limiter, &sizeless, &answer), SLUICE_INVALID);
+  EXPECT_THAT(sluice_error(), HasSubstr("size"));
+  EXPECT_EQ(answer.allowed, 0);
+  EXPECT_LT(sluice_reset(limiter, &sizeless), 0);
+  int trouble = SLUICE_OK;
+  sluice_check_async(
+      limiter, &sizeless,
+      [](void* to, const sluice_answer* given) { *static_cast<int*>(to) = given->trouble; }, &trouble);
+  EXPECT_EQ(trouble, SLUICE_INVALID);
+  const sluice_request fine = request("ann");
+  sluice_answer no_size = {};
+  EXPECT_EQ(sluice_check(limiter, &fine, &no_size), SLUICE_INVALID)
+      << "nobody would learn that it was allowed";
+  EXPECT_EQ(sluice_check(limiter, &fine, &answer), SLUICE_OK);
+  EXPECT_EQ(answer.remaining, answer.limit - 1) << "nothing was charged before";
+  const sluice_memory_options options = {.size = 0, .policies = kPolicies};
+  EXPECT_EQ(sluice_open_memory(&options), nullptr);
+  EXPECT_THAT(sluice_error(), HasSubstr("size"));
+}
+
+TEST_F(CInterfaceTest, TimeoutsMayBeAnyNumber) {
+  const sluice_request one = request("ann");
+  EXPECT_EQ(sluice_wait(limiter, &one, INT64_MAX, &answer), SLUICE_OK);
+  EXPECT_EQ(answer.allowed, 1);
+  EXPECT_EQ(sluice_wait(limiter, &one, INT64_MIN, &answer), SLUICE_OK);
+}
+
 TEST(CInterface, OpeningExplainsItself) {
   const sluice_memory_options none = {.size = sizeof none};
   EXPECT_EQ(sluice_open_memory(&none), nullptr);

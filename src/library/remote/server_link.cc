@@ -8,12 +8,12 @@
 namespace sluice::remote {
 
 ServerLink::ServerLink(redis::Transport& transport, const Clock& clock, Options options, Random random,
-                       std::function<void()> on_reachable)
+                       OnChange on_change)
     : transport_(transport),
       clock_(clock),
       options_(std::move(options)),
       random_(std::move(random)),
-      on_reachable_(std::move(on_reachable)),
+      on_change_(std::move(on_change)),
       trying_since_us_(clock.now_us()) {}
 
 ServerLink::~ServerLink() = default;
@@ -74,7 +74,8 @@ void ServerLink::on_bytes(std::string_view bytes) {
   if (const auto read = client_->read(bytes); !read) return lose(read.error(), true);
   if (!client_->is_greeted() || state_ == State::kUp) return;
   retry_us_ = 0;
-  if (std::exchange(state_, State::kUp) == State::kDown) on_reachable_();
+  if (std::exchange(state_, State::kUp) == State::kDown)
+    on_change_(false, options_.target.authority + ": it answers again");
 }
 
 // A connection that was in use may have ended for good reasons: a new one is made before the link is down.
@@ -98,8 +99,10 @@ void ServerLink::lose(std::string_view why, bool is_down) {
   const bool is_hasty = is_down || now_us - attempt_us_ < kRetryMostUs;  // it did not live long
   retry_us_ = is_hasty ? std::clamp(2 * retry_us_, kRetryLeastUs, kRetryMostUs) : 0;
   connect_at_us_ = now_us + static_cast<std::int64_t>(static_cast<double>(retry_us_) * (0.5 + random_() / 2));
-  state_ = is_down ? State::kDown : State::kConnecting;
-  if (is_down) down_because_ = sentence;
+  const bool was_down = std::exchange(state_, is_down ? State::kDown : State::kConnecting) == State::kDown;
+  if (!is_down) return;
+  down_because_ = sentence;
+  if (!was_down) on_change_(true, sentence);
 }
 
 void ServerLink::take_finished() {
@@ -125,7 +128,10 @@ void ServerLink::expire(std::int64_t now_us) {
     }
     const auto call = calls_.begin();
     is_silent |= channel_ && call->second.framed.empty() && last_bytes_us_ < call->second.started_us;
-    std::erase(unsent_, call->first);
+    if (call->second.framed.empty() && client_)
+      client_->cancel(call->second.stream);
+    else
+      std::erase(unsent_, call->first);
     failed_.push_back({std::move(call->second.done), options_.target.authority + ": no answer in time"});
     calls_.erase(call);
   }
@@ -141,6 +147,7 @@ void ServerLink::flush() {
         Call& call = calls_[unsent_[started]];
         if (!client_->start(unsent_[started], call.path, call.framed)) break;
         call.framed = {};
+        call.stream = client_->last_stream();
       }
       unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(started));
       out_.clear();

@@ -30,7 +30,8 @@ namespace sluice::remote {
 // A call waits while the connection is made, and fails at once while the link is down: then the last attempt
 // has failed, and waiting would cost every caller the whole timeout. A server that is frozen or cut off keeps
 // its connection. So if a call gets no answer in time, and nothing else has arrived meanwhile either, the
-// link is down.
+// link is down. A call that has expired is cancelled on its stream, so that a server that is half dead makes
+// nobody hold memory.
 class ServerLink final : private redis::ChannelEvents {
  public:
   struct Options {
@@ -43,10 +44,12 @@ class ServerLink final : private redis::ChannelEvents {
   using Done = std::function<void(const net::GrpcResult* result, std::string_view why)>;
   using Random = std::function<double()>;  // in [0, 1)
 
-  // REQUIRES: transport and clock outlive it. `on_reachable`: called when the link comes up after it was
-  // down.
+  // Hears that the link has gone down, with a sentence that says why, or that it is up again.
+  using OnChange = std::function<void(bool is_down, const std::string& sentence)>;
+
+  // REQUIRES: transport and clock outlive it
   ServerLink(redis::Transport& transport, const Clock& clock, Options options, Random random,
-             std::function<void()> on_reachable);
+             OnChange on_change);
   ~ServerLink();
 
   // `path` lives as long as the program.
@@ -63,6 +66,9 @@ class ServerLink final : private redis::ChannelEvents {
   // Calls whose end has not been told.
   std::size_t calls() const { return calls_.size() + failed_.size(); }
 
+  // Calls whose streams are open.
+  std::size_t running() const { return client_ ? client_->running() : 0; }
+
   static constexpr std::int64_t kRetryLeastUs = 50'000, kRetryMostUs = 2 * kSecondUs;
   static constexpr std::int64_t kResolveUs = 20'000;  // until a name is looked up again
   static constexpr int kRoundsMax = 8;                // of one flush()
@@ -74,6 +80,7 @@ class ServerLink final : private redis::ChannelEvents {
     std::string framed;  // empty: it is on its way
     Done done;
     std::int64_t started_us = 0;
+    std::int32_t stream = 0;  // on which it is on its way
   };
   struct Failed {
     Done done;
@@ -94,7 +101,7 @@ class ServerLink final : private redis::ChannelEvents {
   const Clock& clock_;
   const Options options_;
   const Random random_;
-  const std::function<void()> on_reachable_;
+  const OnChange on_change_;
   State state_ = State::kConnecting;
   std::unique_ptr<redis::Channel> channel_;
   std::unique_ptr<net::GrpcClient> client_;

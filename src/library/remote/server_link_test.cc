@@ -85,9 +85,15 @@ class ServerLinkTest : public testing::Test {
 
   FakeTransport transport_;
   ManualClock clock_{1'000 * kSecondUs};
-  int reachable_ = 0;
-  ServerLink link_{
-      transport_, clock_, {.target = {.authority = "h:1"}}, [] { return 0.5; }, [this] { ++reachable_; }};
+  int reachable_ = 0, downs_ = 0;
+  std::string news_;
+  ServerLink link_{transport_,
+                   clock_,
+                   {.target = {.authority = "h:1"}},
+                   [] { return 0.5; },
+                   [this](bool is_down, const std::string& sentence) {
+                     (is_down ? downs_ : reachable_) += 1, news_ = sentence;
+                   }};
   std::vector<std::string> ended_;
 };
 
@@ -147,6 +153,29 @@ TEST_F(ServerLinkTest, WhileItIsDownCallsFailAtOnceAndItTriesEverMoreRarely) {
   greet();
   EXPECT_FALSE(link_.is_down());
   EXPECT_EQ(reachable_, 1);
+  EXPECT_EQ(downs_, 1) << "told once, however often it is tried";
+  EXPECT_THAT(news_, HasSubstr("answers again"));
+}
+
+// The server still says something, so the link stays up; but it answers nothing.
+TEST_F(ServerLinkTest, ACallThatHasExpiredIsCancelledOnItsStream) {
+  connect();
+  for (int i = 0; i < 1'000; ++i) {
+    call();
+    turn();
+    transport_.channel->sent.clear();
+    clock_.advance(kSecondUs / 2);
+    greet();
+    clock_.advance(kSecondUs / 2);
+    turn();
+    // RST_STREAM: four bytes of payload, type 3, and CANCEL.
+    EXPECT_THAT(transport_.channel->sent, HasSubstr(std::string("\0\0\4\3\0", 5)));
+    EXPECT_THAT(transport_.channel->sent, testing::EndsWith(std::string("\0\0\0\10", 4)));
+  }
+  EXPECT_EQ(link_.calls(), 0u);
+  EXPECT_THAT(ended_, SizeIs(1'000));
+  EXPECT_EQ(link_.running(), 0u) << "nothing is remembered of them";
+  EXPECT_FALSE(link_.is_down());
 }
 
 TEST_F(ServerLinkTest, AConnectionThatIsClosedIsMadeAgainBeforeCallsFail) {

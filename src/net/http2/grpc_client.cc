@@ -140,14 +140,23 @@ bool GrpcClient::start(std::uint64_t id, std::string_view path, std::string_view
   nghttp2_data_provider body{};
   body.source.ptr = &call;
   body.read_callback = Callbacks::on_body_wanted;
-  if (nghttp2_submit_request(session_, nullptr, headers.data(), count, &body, &call) < 0) {
+  last_stream_ = nghttp2_submit_request(session_, nullptr, headers.data(), count, &body, &call);
+  if (last_stream_ < 0) {
     is_closing_ = true;  // the connection has used up its stream ids
     return false;
   }
   call.is_running = true;
+  call.is_cancelled = false;
   ++running_;
   free_.pop_back();
   return true;
+}
+
+void GrpcClient::cancel(std::int32_t stream) {
+  Call* const call = Callbacks::call_of(session_, stream);
+  if (call == nullptr || call->is_cancelled) return;
+  call->is_cancelled = true;
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
 }
 
 void GrpcClient::write(std::string& out) {
@@ -174,6 +183,7 @@ void GrpcClient::finish(Call& call, std::uint32_t http2_error) {
   assert(call.is_running);
   call.is_running = false;
   --running_;
+  if (call.is_cancelled) return recycle(call);
   call.result.http2_error = http2_error;
   finished_.push_back(&call);
 }

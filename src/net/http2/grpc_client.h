@@ -60,6 +60,13 @@ class GrpcClient {
   // long as the client. False: the connection accepts no further calls.
   bool start(std::uint64_t call, std::string_view path, std::string_view framed);
 
+  // The stream of the call that was started last.
+  std::int32_t last_stream() const { return last_stream_; }
+
+  // Nobody waits for the call on this stream any more: the server is told so, the call has no result, and its
+  // memory is free once that is sent.
+  void cancel(std::int32_t stream);
+
   // Appends the bytes to send.
   void write(std::string& out);
   // The error is a sentence, and ends the connection.
@@ -91,6 +98,7 @@ class GrpcClient {
   struct Call {
     std::uint64_t id = 0;
     bool is_running = false;
+    bool is_cancelled = false;
     std::string request;
     std::size_t sent = 0;
     GrpcResult result;
@@ -106,6 +114,7 @@ class GrpcClient {
   std::vector<Call*> free_;
   std::vector<Call*> finished_;
   std::size_t running_ = 0;
+  std::int32_t last_stream_ = 0;
   bool is_greeted_ = false;
   bool is_closing_ = false;
 };

@@ -26,6 +26,9 @@ class TlsClientContext {
   ~TlsClientContext();
   TlsClientContext(TlsClientContext&&) noexcept;
 
+  // Reads the files now; the next connection reads them again. False: `why` names the file and the problem.
+  bool reload(std::string& why);
+
   // The TLS engine of a new connection. Null on error: `why` names the file and the problem. If there is an
   // application protocol ("h2", "http/1.1"), it is offered to the server (ALPN). REQUIRES: the address has a
   // host.
@@ -36,8 +39,6 @@ class TlsClientContext {
   struct Free {
     void operator()(ssl_ctx_st* context) const;
   };
-
-  bool reload(std::string& why);
 
   TlsSettings settings_;
   std::array<std::string, 3> loaded_;  // what context_ was made of: the three files

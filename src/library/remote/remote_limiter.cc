@@ -1,4 +1,4 @@
-#include "library/remote_limiter.h"
+#include "library/remote/remote_limiter.h"
 
 #include <csignal>
 
@@ -9,9 +9,10 @@
 
 #include "base/limits.h"
 #include "client/lease_answers.h"
-#include "library/blocked_call.h"
+#include "library/calls/blocked_call.h"
 #include "library/remote/messages.h"
 #include "net/http/server_url.h"
+#include "net/tls/tls_context.h"
 
 namespace sluice::library {
 namespace {
@@ -23,6 +24,7 @@ using remote::kReturnLeasePath;
 
 constexpr std::size_t kSubjectBytesMax = 12u << 10;  // more than a server accepts
 constexpr std::int64_t kTimeoutMsMax = 3'600'000;
+constexpr std::int64_t kProblemEveryUs = 10 * kSecondUs;  // in the log
 
 // The numbers of gRPC.
 enum GrpcCode : int {
@@ -76,6 +78,7 @@ std::string subject_of(const Request& request) {
 struct RemoteLimiter::Setup {
   remote::ServerLink::Options link;
   LeaseKeeper::Options keeper;
+  std::function<void(bool, const std::string&)> log;
 };
 
 std::expected<std::unique_ptr<RemoteLimiter>, std::string> RemoteLimiter::open(const RemoteOptions& options) {
@@ -92,7 +95,14 @@ std::expected<std::unique_ptr<RemoteLimiter>, std::string> RemoteLimiter::open(c
       std::from_chars(url->port.data(), url->port.data() + url->port.size(), setup.link.address.port);
   if (port.ec != std::errc() || setup.link.address.port == 0)
     return std::unexpected("url has a port that is not between 1 and 65535");
-  if (url->tls) setup.link.address.tls = TlsSettings{.ca_file = options.ca_file};
+  if (url->tls) {
+    setup.link.address.tls = TlsSettings{.ca_file = options.ca_file};
+    std::string why;
+    if (!net::TlsClientContext(*setup.link.address.tls).reload(why))
+      return std::unexpected("ca_file: " + why);
+  } else if (!options.ca_file.empty()) {
+    return std::unexpected("ca_file is for https; the url begins with http://");
+  }
   setup.link.target = {.authority = url->authority(),
                        .tls = url->tls,
                        .authorization = options.token.empty() ? "" : "Bearer " + options.token,
@@ -101,6 +111,7 @@ std::expected<std::unique_ptr<RemoteLimiter>, std::string> RemoteLimiter::open(c
   setup.keeper.leases = options.leases;
   setup.keeper.returns_unused = options.return_unused;
   setup.keeper.allows_unreachable = options.when_unreachable == WhenUnreachable::kAllow;
+  setup.log = options.log;
   std::random_device random;
   for (int i = 0; i < 4; ++i) setup.keeper.holder += std::to_string(random()) + "-";
   return std::unique_ptr<RemoteLimiter>(new RemoteLimiter(std::move(setup)));
@@ -111,10 +122,15 @@ RemoteLimiter::RemoteLimiter(Setup setup)
       allows_unreachable_(setup.keeper.allows_unreachable),
       returns_unused_(setup.keeper.returns_unused),
       timeout_us_(setup.link.timeout_us),
+      log_(std::move(setup.log)),
       keeper_(table_, *this, std::move(setup.keeper), [this] { return random(); }),
       link_(
           transport_, clock_, std::move(setup.link), [this] { return random(); },
-          [this] { keeper_.on_reachable(clock_.now_us()); }) {
+          [this](bool is_down, const std::string& sentence) {
+            if (is_down) return on_problem(sentence);
+            on_decided();
+            keeper_.on_reachable(clock_.now_us());
+          }) {
   inbox_.low_places.reserve(LeaseTable::kPlaces);
   // Signals are for the program's own threads.
   sigset_t all, before;
@@ -311,18 +327,37 @@ void RemoteLimiter::on_check_result(std::uint64_t number, const net::GrpcResult*
   if (node.empty()) return;  // closed meanwhile
   const WaitingCheck& check = node.mapped();
   if (is_no_answer(result) || result->grpc_status == kUnavailable)
-    return check.done(unreachable_answer(allows_unreachable_, result == nullptr ? why : result->problem()));
+    return check.done(undecided(result == nullptr ? why : result->problem()));
   if (result->grpc_status == kResourceExhausted)
     return check.done(trouble_answer(Trouble::kOverloaded, "overloaded", result->grpc_message));
   if (is_about_request(result->grpc_status))
     return check.done(trouble_answer(Trouble::kInvalid, "invalid", result->grpc_message));
-  if (!result->is_ok()) return check.done(unreachable_answer(allows_unreachable_, result->problem()));
+  if (!result->is_ok()) return check.done(undecided(result->problem()));
   const auto message = result->message();
   const auto read = message ? remote::read_check(*message, terms_, clock_.now_us() / 1000) : std::nullopt;
-  if (!read) return check.done(unreachable_answer(allows_unreachable_, "the answer cannot be read"));
+  if (!read) return check.done(undecided("the answer cannot be read"));
+  on_decided();
   check.done(read->answer);
   if (read->lease_advised && check.request_id.empty())
     keeper_.on_advice(check.hash, check.subject, clock_.now_us());
+}
+
+// The failure rule decides, and the log hears why.
+Answer RemoteLimiter::undecided(std::string_view why) {
+  on_problem(why);
+  return unreachable_answer(allows_unreachable_, why);
+}
+
+void RemoteLimiter::on_problem(std::string_view sentence) {
+  if (!log_ || clock_.now_us() < next_problem_us_) return;
+  next_problem_us_ = clock_.now_us() + kProblemEveryUs;
+  has_problem_ = true;
+  log_(true, std::string(sentence));
+}
+
+void RemoteLimiter::on_decided() {
+  if (!std::exchange(has_problem_, false)) return;
+  log_(false, "the server decides again");
 }
 
 void RemoteLimiter::lease(const LeaseName& name, std::string_view subject, std::int64_t want,

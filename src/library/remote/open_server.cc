@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "library/remote_limiter.h"
+#include "library/remote/remote_limiter.h"
 
 namespace sluice {
 

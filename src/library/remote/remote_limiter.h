@@ -23,7 +23,7 @@
 #include "client/lease_keeper.h"
 #include "client/lease_table.h"
 #include "client/lease_terms.h"
-#include "library/closing.h"
+#include "library/calls/closing.h"
 #include "library/remote/server_link.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
@@ -84,6 +84,9 @@ class RemoteLimiter final : public Limiter, private LeaseKeeper::Server {
   void run();
   void take_inbox();
   void begin_reset(Reset reset);
+  void on_problem(std::string_view sentence);
+  void on_decided();
+  Answer undecided(std::string_view why);
   void on_reset_result(std::uint64_t number, const net::GrpcResult* result, std::string_view why);
   void end();
   void check(WaitingCheck check) override;
@@ -98,6 +101,7 @@ class RemoteLimiter final : public Limiter, private LeaseKeeper::Server {
   const bool allows_unreachable_;
   const bool returns_unused_;
   const std::int64_t timeout_us_;
+  const std::function<void(bool, const std::string&)> log_;
   const SystemClock clock_;
   const CoarseClock coarse_clock_{clock_};
   const KeyHasher hasher_ = KeyHasher::with_random_secret();
@@ -120,6 +124,8 @@ class RemoteLimiter final : public Limiter, private LeaseKeeper::Server {
   std::string message_;
   bool is_ended_ = false;
   std::int64_t ends_at_us_ = INT64_MAX;
+  bool has_problem_ = false;  // the log was told so
+  std::int64_t next_problem_us_ = 0;
 
   static thread_local const RemoteLimiter* running_here;  // whose thread the calling one is
   Mutex joining_;

@@ -1,4 +1,4 @@
-#include "library/owned_request.h"
+#include "library/calls/owned_request.h"
 
 namespace sluice::library {
 

@@ -4,9 +4,9 @@
 
 #include <sluice/limiter.h>
 
-#include "library/closing.h"
+#include "library/calls/closing.h"
 #include "library/fixed_policies.h"
-#include "library/redis_loop.h"
+#include "library/redis/redis_loop.h"
 
 namespace sluice::library {
 

@@ -1,4 +1,4 @@
-#include "library/redis_limiter.h"
+#include "library/redis/redis_limiter.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "base/secret/shared_hasher.h"
 #include "base/steady_now.h"
-#include "library/blocked_call.h"
-#include "library/owned_request.h"
+#include "library/calls/blocked_call.h"
+#include "library/calls/owned_request.h"
 #include "library/translation.h"
 #include "redis/url/store_url.h"
 #include "store/redis/key_prefix.h"

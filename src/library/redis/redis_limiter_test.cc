@@ -1,4 +1,4 @@
-#include "library/redis_limiter.h"
+#include "library/redis/redis_limiter.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "library/engine_pool.h"
+#include "library/memory/engine_pool.h"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "library/redis_loop.h"
+#include "library/redis/redis_loop.h"
 
 #include <gmock/gmock.h>
 

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/secret/hash.h"
-#include "library/closing.h"
-#include "library/engine_pool.h"
+#include "library/calls/closing.h"
 #include "library/fixed_policies.h"
+#include "library/memory/engine_pool.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "telemetry/decision_counters.h"

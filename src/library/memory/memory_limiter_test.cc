@@ -1,4 +1,4 @@
-#include "library/memory_limiter.h"
+#include "library/memory/memory_limiter.h"
 
 #include <gmock/gmock.h>
 
