@@ -47,9 +47,11 @@ AdminHandlerFunction remove_override;
 // candidate, tier, override), its numbers, and whether it applies to the user now. During a rollout, the
 // numbers are those of the version that decides for this user.
 AdminHandlerFunction list_user_limits;
+// GET /api/v1/users[?tenant_id=…&policy_id=…&tier=…]: the users with a tier or an override in effect.
+AdminHandlerFunction list_users;
 
 // /v1/audit: who did what, when and why, with the state before and after. This is the ledger itself, from the
-// newest entry to the oldest.
+// newest entry to the oldest. Callers that are limited to some tenants see the entries about these.
 AdminHandlerFunction list_audit;
 
 // /v1/tokens: who may use the API. A token is shown once, in the answer that creates it; only its hash is
@@ -82,11 +84,12 @@ inline constexpr auto kAdminRoutes = [] {
       {"GET", "/api/v1/rules/*", kRead, kAnyTenant, get_endpoint_rule},
       {"PUT", "/api/v1/rules/*", kWrite, kItsTenant, update_endpoint_rule},
       {"DELETE", "/api/v1/rules/*", kWrite, kItsTenant, delete_endpoint_rule},
+      {"GET", "/api/v1/users", kRead, kAnyTenant, list_users},
       {"PUT", "/api/v1/users/*/tier", kWrite, kAllTenants, set_tier},
       {"POST", "/api/v1/users/*/override", kWrite, kItsTenant, add_override},
       {"DELETE", "/api/v1/users/*/override/*", kWrite, kItsTenant, remove_override},
       {"GET", "/api/v1/users/*/limits", kRead, kAnyTenant, list_user_limits},
-      {"GET", "/v1/audit", kRead, kAllTenants, list_audit},
+      {"GET", "/v1/audit", kRead, kAnyTenant, list_audit},
       {"GET", "/v1/tokens", kAdmin, kAllTenants, list_tokens},
       {"POST", "/v1/tokens", kAdmin, kAllTenants, create_token},
       {"DELETE", "/v1/tokens/*", kAdmin, kAllTenants, delete_token},

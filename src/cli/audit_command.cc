@@ -9,6 +9,7 @@
 #include "base/limits/control_limits.h"
 #include "base/text/encode.h"
 #include "base/time_units.h"
+#include "cli/admin/audit_list_command.h"
 #include "cli/command.h"
 #include "document/literals.h"
 #include "ledger/chain.h"
@@ -64,9 +65,11 @@ int verify(const VerifyOptions& options) {
 }  // namespace
 
 void add_audit(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("audit", "Work with the audit log");
+  CLI::App* command = app.add_subcommand("audit", "The audit log: read it, and prove that it is whole");
   command->require_subcommand(1);
-  command->footer("Example:\n  sluice audit verify --policy-db sqlite:./sluice.db");
+  command->footer(
+      "Example:\n  sluice audit list --kind policy\n  sluice audit verify --policy-db sqlite:./sluice.db");
+  add_audit_list(*command, exit_code);
 
   const auto options = std::make_shared<VerifyOptions>();
   CLI::App* check = command->add_subcommand(

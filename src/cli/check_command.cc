@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/client/api_client.h"
 #include "cli/command.h"
+#include "cli/output/output.h"
 #include "cli/request_flags.h"
 #include "doors/text.h"
 
@@ -21,7 +21,7 @@ struct CheckOptions {
   RequestFlags request;
   std::string request_id;
   std::optional<std::int64_t> tokens;
-  bool as_json = false;
+  Output output = Output::kTable;
 };
 
 void append_member(std::string& object, std::string_view name, std::string_view value) {
@@ -68,11 +68,10 @@ std::string sentence(const DocumentNode& answer, bool allowed) {
 int run(const CheckOptions& options) {
   const SystemClock clock;
   const ApiClient client(options.server, clock);
-  const HttpAnswer answer =
-      client.send({.method = "POST", .path = "/v1/ratelimit/check", .body = request_body(options)});
-  const DocumentNode parsed = client.read(answer);
+  const DocumentNode parsed =
+      client.call({.method = "POST", .path = "/v1/ratelimit/check", .body = request_body(options)});
   const bool allowed = text_of(parsed, "allowed") == "true";
-  std::puts(options.as_json ? answer.body.c_str() : sentence(parsed, allowed).c_str());
+  print_result(options.output, parsed, [&] { return sentence(parsed, allowed) + '\n'; });
   return allowed ? kExitOk : kExitDenied;
 }
 
@@ -98,7 +97,8 @@ void add_check(CLI::App& app, int& exit_code) {
   add_request_flags(*command, options->request);
   command->add_option("--tokens", options->tokens, "cost of the request; 0: look, and charge nothing");
   command->add_option("--request-id", options->request_id, "idempotency key");
-  command->add_flag("--json", options->as_json, "print the server's answer as it is");
+  add_output_option(*command, options->output);
+  command->add_flag_callback("--json", [options] { options->output = Output::kJson; }, "--output json");
   command->footer(
       "Example:\n  sluice check --tenant search-service --resource /search --key user_123 || echo slow down");
   command->callback([options, &exit_code] { exit_code = run(*options); });

@@ -29,5 +29,12 @@ void add_hotkeys(CLI::App& app, int& exit_code);
 void add_audit(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_key(CLI::App& app, int& exit_code);
+void add_usage(CLI::App& app, int& exit_code);
+void add_reset(CLI::App& app, int& exit_code);
+void add_user(CLI::App& app, int& exit_code);
+void add_token(CLI::App& app, int& exit_code);
+void add_completion(CLI::App& app, int& exit_code);
+void add_help(CLI::App& app, int& exit_code);
+void add_version(CLI::App& app, int& exit_code);
 
 }  // namespace sluice::cli

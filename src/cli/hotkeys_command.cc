@@ -1,16 +1,12 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/limits/hot_key_limits.h"
-#include "base/text/encode.h"
 #include "cli/client/api_client.h"
 #include "cli/command.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 
 namespace sluice::cli {
 namespace {
@@ -22,29 +18,24 @@ struct HotKeysOptions {
   Output output = Output::kTable;
 };
 
-std::string hot_keys_path(const HotKeysOptions& options) {
-  std::string path = fmt::format("/v1/hotkeys?by={}&limit={}", options.by, options.limit);
-  if (!options.tenant.empty()) path += "&tenant_id=" + percent_encode(options.tenant);
-  if (!options.policy.empty()) path += "&policy_id=" + percent_encode(options.policy);
-  return path;
+Table hot_keys_table(const DocumentNode& answer) {
+  Table table{{"KEY", "TENANT", "POLICY", "LIMIT", "CHECKS/S", "DENIED/S", "LEASED"}, {}};
+  for (const DocumentNode& key : list_of(answer, "hotkeys"))
+    table.rows.push_back({text_of(key, "key"), text_of(key, "tenant_id"), text_of(key, "policy_id"),
+                          text_of(key, "limit"), text_of(key, "rate"), text_of(key, "denied_rate"),
+                          text_of(key, "leased") == "true" ? "yes" : "no"});
+  return table;
 }
 
 int print_hot_keys(const HotKeysOptions& options) {
   const SystemClock clock;
-  const DocumentNode answer = ApiClient(options.client, clock).call({.path = hot_keys_path(options)});
-  if (options.output != Output::kTable) {
-    fmt::print("{}", document_output(answer, options.output));
-    return kExitOk;
-  }
-  std::vector<std::vector<std::string>> rows = {
-      {"KEY", "TENANT", "POLICY", "LIMIT", "CHECKS/S", "DENIED/S", "LEASED"}};
-  const DocumentNode* const keys = answer.find("hotkeys");
-  if (!keys) throw CommandError("the answer has no hot keys: is this a Sluice server of this version?");
-  for (const DocumentNode& key : keys->items)
-    rows.push_back({text_of(key, "key"), text_of(key, "tenant_id"), text_of(key, "policy_id"),
-                    text_of(key, "limit"), text_of(key, "rate"), text_of(key, "denied_rate"),
-                    text_of(key, "leased") == "true" ? "yes" : "no"});
-  fmt::print("{}", table_text(rows));
+  const DocumentNode answer =
+      ApiClient(options.client, clock)
+          .call({.path = path_with("/v1/hotkeys", {{"by", options.by},
+                                                   {"limit", std::to_string(options.limit)},
+                                                   {"tenant_id", options.tenant},
+                                                   {"policy_id", options.policy}})});
+  print_result(options.output, answer, [&] { return hot_keys_table(answer); });
   return kExitOk;
 }
 
@@ -62,7 +53,7 @@ void add_hotkeys(CLI::App& app, int& exit_code) {
   command->add_option("--limit", options->limit, "how many")
       ->check(CLI::Range(std::size_t{1}, kHotKeysListedMax))
       ->capture_default_str();
-  add_output_option(*command, options->output, true);
+  add_output_option(*command, options->output);
   command->footer("Example:\n  sluice hotkeys --by denied --policy api.read");
   command->callback([options, &exit_code] { exit_code = print_hot_keys(*options); });
 }

@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "cli/client/api_client.h"
 #include "cli/command.h"
+#include "cli/output/output.h"
 #include "cli/request_flags.h"
-#include "doors/text.h"
+#include "document/document_builder.h"
 #include "engine/engine.h"
 #include "policy/files/policy_files.h"
 #include "server/setup/key_secrets.h"
@@ -25,7 +26,7 @@ struct KeyCommand {
   RequestFlags request;
   std::vector<std::string> policies;
   std::string key_prefix = "rl:", key_secret, key_secrets;
-  bool as_json = false;
+  Output output = Output::kTable;
 };
 
 // Stands in for a store: allows everything and remembers the first call, which is what a check enforces or,
@@ -72,22 +73,20 @@ std::string key_name(const KeyCommand& command, const Charge& charge) {
   return name;
 }
 
-void print_row(const KeyCommand& command, const LimitStatus& status, const Charge& charge) {
-  const std::string &policy = status.policy->source.id, &limit = status.limit->name();
-  const std::string key = key_name(command, charge);
-  const int slot = slot_of_tag(charge.slot_tag);
-  if (!command.as_json) {
-    fmt::print("{}\t{}\t{}\tslot {}\n", policy, limit, key, slot);
-    return;
-  }
-  std::string line = "{";
-  for (const auto& [name, value] : {std::pair{"policy_id", &policy}, {"limit", &limit}, {"key", &key}}) {
-    doors::append_json_string(line, name);
-    line += ':';
-    doors::append_json_string(line, *value);
-    line += ',';
-  }
-  fmt::print("{}\"slot\":{}}}\n", line, slot);
+// {"policy_id":"api.read","limit":"burst","key":"rl:{…}…","slot":1234}
+DocumentNode row_of(const KeyCommand& command, const LimitStatus& status, const Charge& charge) {
+  DocumentNode row = map_node();
+  put(row, "policy_id", text_node(status.policy->source.id));
+  put(row, "limit", text_node(status.limit->name()));
+  put(row, "key", text_node(key_name(command, charge)));
+  put(row, "slot", number_node(slot_of_tag(charge.slot_tag)));
+  return row;
+}
+
+// With tabs, for cut and awk.
+std::string line_of(const DocumentNode& row) {
+  return fmt::format("{}\t{}\t{}\tslot {}\n", text_of(row, "policy_id"), text_of(row, "limit"),
+                     text_of(row, "key"), text_of(row, "slot"));
 }
 
 int run(const KeyCommand& command) {
@@ -117,8 +116,10 @@ int run(const KeyCommand& command) {
         decision->policy
             ? "every limit of the policy needs a dimension that this request lacks; see --dimension"
             : "no policy matches this request, so it has no key; see --tenant and --resource");
-  for (std::size_t i = 0; i < store.charges.size(); ++i)
-    print_row(command, decision->limits[i], store.charges[i]);
+  for (std::size_t i = 0; i < store.charges.size(); ++i) {
+    const DocumentNode row = row_of(command, decision->limits[i], store.charges[i]);
+    print_result(command.output, row, [&] { return line_of(row); });
+  }
   return kExitOk;
 }
 
@@ -139,7 +140,8 @@ void add_key(CLI::App& app, int& exit_code) {
   key->add_option("--key-secrets", command->key_secrets, "the same as a file of versions")
       ->type_name("FILE")
       ->envname("SLUICE_KEY_SECRETS");
-  key->add_flag("--json", command->as_json, "one JSON object for each key");
+  add_output_option(*key, command->output);
+  key->add_flag_callback("--json", [command] { command->output = Output::kJson; }, "--output json");
   key->footer(
       "Example:\n  sluice key --policies policies.yaml --tenant shop --resource /search --key user_123\n"
       "One line for each limit: policy, limit, key, slot of a Cluster, with tabs between them.");

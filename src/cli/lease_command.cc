@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/text/encode.h"
 #include "cli/client/api_client.h"
 #include "cli/command.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 
 namespace sluice::cli {
 namespace {
@@ -20,33 +19,25 @@ struct LeaseOptions {
   Output output = Output::kTable;
 };
 
-std::string path_of(const LeaseOptions& options) {
-  std::string query;
-  for (const auto& [name, value] : {std::pair{"tenant_id", options.tenant}, {"policy_id", options.policy}})
-    if (!value.empty())
-      query += (query.empty() ? "?" : "&") + fmt::format("{}={}", name, percent_encode(value));
-  return "/v1/leases" + query;
+Table leases_table(const DocumentNode& answer) {
+  const std::int64_t now_ms = WallClock().now_us() / 1000;
+  Table table{{"LEASE", "TENANT", "POLICY", "RESOURCE", "GRANTED", "EXPIRES IN"}, {}};
+  for (const DocumentNode& lease : list_of(answer, "leases")) {
+    const std::int64_t left_ms = number_of(lease, "expires_unix_ms") - now_ms;
+    table.rows.push_back({text_of(lease, "lease_id"), text_of(lease, "tenant_id"),
+                          text_of(lease, "policy_version"), text_of(lease, "resource"),
+                          std::to_string(number_of(lease, "granted")),
+                          fmt::format("{:.1f} s", static_cast<double>(left_ms) / 1000)});
+  }
+  return table;
 }
 
 int list(const LeaseOptions& options) {
   const SystemClock clock;
-  const DocumentNode answer = ApiClient(options.client, clock).call({.path = path_of(options)});
-  if (options.output != Output::kTable) {
-    fmt::print("{}", document_output(answer, options.output));
-    return kExitOk;
-  }
-  const WallClock wall_clock;
-  std::vector<std::vector<std::string>> rows = {
-      {"LEASE", "TENANT", "POLICY", "RESOURCE", "GRANTED", "EXPIRES IN"}};
-  const DocumentNode* const leases = answer.find("leases");
-  if (!leases) throw CommandError("the answer has no leases: is this a Sluice server of this version?");
-  for (const DocumentNode& lease : leases->items) {
-    const std::int64_t left_ms = number_of(lease, "expires_unix_ms") - wall_clock.now_us() / 1000;
-    rows.push_back({text_of(lease, "lease_id"), text_of(lease, "tenant_id"), text_of(lease, "policy_version"),
-                    text_of(lease, "resource"), std::to_string(number_of(lease, "granted")),
-                    fmt::format("{:.1f} s", static_cast<double>(left_ms) / 1000)});
-  }
-  fmt::print("{}", table_text(rows));
+  const DocumentNode answer = ApiClient(options.client, clock)
+                                  .call({.path = path_with("/v1/leases", {{"tenant_id", options.tenant},
+                                                                          {"policy_id", options.policy}})});
+  print_result(options.output, answer, [&] { return leases_table(answer); });
   return kExitOk;
 }
 
@@ -63,7 +54,7 @@ void add_lease(CLI::App& app, int& exit_code) {
   add_server_options(*listing, options->client);
   listing->add_option("--tenant", options->tenant, "only of this tenant");
   listing->add_option("--policy", options->policy, "only of this policy");
-  add_output_option(*listing, options->output, true);
+  add_output_option(*listing, options->output);
   listing->footer("Example:\n  sluice lease list --tenant search-service");
   listing->callback([options, &exit_code] { exit_code = list(*options); });
 }

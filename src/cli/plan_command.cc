@@ -1,14 +1,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <expected>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/text/number_text.h"
 #include "cli/command.h"
+#include "cli/output/terminal.h"
+#include "cli/policy/remote_policies.h"
+#include "cli/serve/brief_help.h"
 #include "plan/plan_run.h"
 #include "plan/threshold.h"
 #include "server/setup/key_secrets.h"
@@ -20,6 +29,7 @@ namespace {
 
 struct PlanCommand {
   plan::PlanOptions plan;
+  ClientOptions server;  // of --against URL
   std::string format = "auto";
   std::string output = "table";
   std::string html_file;
@@ -50,10 +60,53 @@ std::shared_ptr<const Pseudonyms> pseudonyms(const PlanCommand& command) {
   return std::make_shared<const Pseudonyms>(ring.secret(), now_us);
 }
 
+bool is_url(const std::string& text) { return text.starts_with("http://") || text.starts_with("https://"); }
+
+// With --against URL, the policies in force on that server.
+void fetch_in_force(PlanCommand& command) {
+  const std::vector<std::string>& against = command.plan.against;
+  if (std::ranges::none_of(against, is_url)) return;
+  if (against.size() > 1) throw CommandError("--against takes files, or one server, but not both");
+  command.server.server = against.front();
+  const SystemClock clock;
+  command.plan.in_force.emplace();
+  for (RemotePolicy& each : fetch_policies(ApiClient(command.server, clock), ""))
+    command.plan.in_force->push_back(std::move(each.policy));
+}
+
+// A line on the terminal that counts requests, and is gone at the end. Nothing elsewhere.
+class Progress {
+ public:
+  Progress() : is_shown_(Terminal::of(stderr).is_terminal) {}
+  ~Progress() {
+    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  std::function<void(std::uint64_t)> teller() const {
+    if (!is_shown_) return {};
+    return [](std::uint64_t requests) {
+      fmt::print(stderr, "\r{} requests replayed", grouped(requests));
+      std::fflush(stderr);
+    };
+  }
+
+ private:
+  const bool is_shown_;
+};
+
+std::expected<plan::Report, std::string> replay(PlanCommand& command) {
+  const Progress progress;
+  command.plan.progress = progress.teller();
+  return plan::run_plan(command.plan);
+}
+
 int run(PlanCommand& command) {
+  fetch_in_force(command);
   command.plan.pseudonyms = pseudonyms(command);
   command.plan.format = plan::log_format_from_string(command.format);  // none for "auto"
-  const auto report = plan::run_plan(command.plan);
+  const auto report = replay(command);
   if (!report) throw CommandError(report.error());
   if (!command.html_file.empty()) write_file(command.html_file, plan::to_html(*report));
   const std::string text = rendered(*report, command.output);
@@ -96,8 +149,11 @@ void add_options(CLI::App& app, PlanCommand& command) {
       ->required()
       ->type_name("FILE|DIR")
       ->allow_extra_args(false);  // what follows is a log
-  app.add_option("--against", options.against, "the current policies, to compare with")
-      ->type_name("FILE|DIR")
+  app.add_option(
+         "--against", options.against,
+         "the current policies, to compare with: files, or the URL of a server, of whose policies the new "
+         "ones replace those with the same id")
+      ->type_name("FILE|DIR|URL")
       ->allow_extra_args(false);  // what follows is a log
   auto formats = CLI::IsMember({"auto", "common", "combined", "json", "events"});
   app.add_option("--format", command.format, "auto, common, combined, json or events (auto)")
@@ -136,6 +192,10 @@ void add_options(CLI::App& app, PlanCommand& command) {
       ->type_name("FILE");
   app.add_option("--denials", options.denials_file, "write each denial as a line of JSON to a file")
       ->type_name("FILE");
+  add_access_options(app, command.server);
+  for (const char* name : {"--token", "--token-file", "--ca", "--client-cert", "--client-key"})
+    app.get_option(name)->group(kMoreSettings);
+  make_help_brief(app);
 }
 
 }  // namespace

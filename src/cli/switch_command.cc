@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "base/time_units.h"
 #include "cli/client/api_client.h"
 #include "cli/command.h"
+#include "cli/output/output.h"
 #include "document/document_builder.h"
 #include "document/document_text.h"
 #include "document/literals.h"
@@ -24,6 +24,7 @@ struct SwitchOptions {
   // The same for all servers. One that hangs must not delay the others.
   ClientOptions access{.call_seconds = 10};
   std::string ttl;  // as given; empty: the server's default
+  Output output = Output::kTable;
 };
 
 // "90s", "2h", or a number of seconds.
@@ -56,14 +57,16 @@ std::string sentence(const std::string& server, const DocumentNode& answer) {
   return out;
 }
 
-std::string ask(ClientOptions access, const std::string& server, const ApiCall& call) {
+DocumentNode ask(ClientOptions access, const std::string& server, const ApiCall& call) {
   const SystemClock clock;
   access.server = server;
   access.reason.clear();  // the body has it
   const ApiClient client(access, clock);
   const HttpAnswer answer = client.send(call);
   try {
-    return sentence(server, client.read(answer));
+    DocumentNode state = client.read(answer);
+    put(state, "server", text_node(server));
+    return state;
   } catch (const CommandError& refused) {
     throw CommandError(fmt::format("{}: {}", server, refused.what()));
   }
@@ -74,7 +77,9 @@ int ask_all(const SwitchOptions& options, const std::string& method, const std::
   int exit_code = kExitOk;
   for (const std::string& server : options.servers) {
     try {
-      fmt::print("{}\n", ask(options.access, server, {.method = method, .path = "/v1/switch", .body = json}));
+      const DocumentNode state =
+          ask(options.access, server, {.method = method, .path = "/v1/switch", .body = json});
+      print_result(options.output, state, [&] { return sentence(server, state) + '\n'; });
     } catch (const CommandError& e) {
       fmt::print(stderr, "sluice: {}\n", e.what());
       exit_code = kExitError;
@@ -89,6 +94,7 @@ void add_options(CLI::App& command, SwitchOptions& options, bool is_change) {
       ->capture_default_str()
       ->envname("SLUICE_SERVER");
   add_access_options(command, options.access);
+  add_output_option(command, options.output);
   if (is_change) add_reason_option(command, options.access);
 }
 

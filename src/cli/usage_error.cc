@@ -49,11 +49,6 @@ const CLI::App& innermost(const CLI::App& app) {
   return parsed.empty() ? app : innermost(*parsed.back());
 }
 
-std::string full_name(const CLI::App& command) {
-  const CLI::App* const parent = command.get_parent();
-  return parent ? full_name(*parent) + " " + command.get_name() : "sluice";
-}
-
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view meant = near_name(word, views);
@@ -74,15 +69,17 @@ std::vector<std::string> flags_of(const CLI::App& command) {
   return names;
 }
 
+std::string list_of_commands(const CLI::App& command) {
+  return fmt::format("the commands of `{}` are {}", full_name(command),
+                     fmt::join(commands_of(command), ", "));
+}
+
 std::string about_command(const CLI::App& command) {
-  const std::vector<std::string> words = command.remaining(), known = commands_of(command);
+  const std::vector<std::string> words = command.remaining();
   const auto word =
       std::ranges::find_if(words, [](const std::string& each) { return !each.starts_with('-'); });
-  const std::string list =
-      fmt::format("the commands of `{}` are {}", full_name(command), fmt::join(known, ", "));
-  if (word == words.end()) return "name a command; " + list;
-  const std::string meant = did_you_mean(*word, known);
-  return fmt::format("there is no command {}{}", *word, meant.empty() ? "; " + list : meant);
+  return word == words.end() ? "name a command; " + list_of_commands(command)
+                             : no_such_command(command, *word);
 }
 
 std::string about_extras(const CLI::App& command) {
@@ -105,6 +102,17 @@ std::string about_missing(const std::string& message) {
 }
 
 }  // namespace
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  return parent ? full_name(*parent) + " " + command.get_name() : "sluice";
+}
+
+std::string no_such_command(const CLI::App& command, std::string_view word) {
+  const std::string meant = did_you_mean(word, commands_of(command));
+  return fmt::format("there is no command {}{}", word,
+                     meant.empty() ? "; " + list_of_commands(command) : meant);
+}
 
 std::string plain_usage_error(std::string_view message) {
   static const std::regex member("^(.*): (.*) not in \\{(.*)\\}$");

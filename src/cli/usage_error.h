@@ -17,6 +17,12 @@ namespace sluice::cli {
 //       // --threads: must be a number from 0 to 1024, not "many"
 std::string plain_usage_error(std::string_view message);
 
+// "sluice policy apply"
+std::string full_name(const CLI::App& command);
+
+// "there is no command lst; did you mean list?", about the subcommands of `command`.
+std::string no_such_command(const CLI::App& command, std::string_view word);
+
 // The sentence for stderr: the problem, what was likely meant, and which --help to read. `app` has failed to
 // parse the command line with `error`.
 std::string usage_error(const CLI::App& app, const CLI::Error& error);

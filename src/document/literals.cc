@@ -6,8 +6,10 @@
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/limits.h"
+#include "base/text/near_name.h"
 #include "base/text/number_text.h"
 
 namespace sluice {
@@ -37,6 +39,40 @@ std::optional<std::int64_t> unit_us(std::string_view unit) {
   for (const auto& [name, us] : kUnits)
     if (name == unit) return us;
   return std::nullopt;
+}
+
+// What people write for a unit, and what it is called here. Words that were mistyped are found, too.
+std::string_view short_unit(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kWords = {{{"msec", "ms"},
+                                                                                     {"millis", "ms"},
+                                                                                     {"millisecond", "ms"},
+                                                                                     {"milliseconds", "ms"},
+                                                                                     {"sec", "s"},
+                                                                                     {"secs", "s"},
+                                                                                     {"second", "s"},
+                                                                                     {"seconds", "s"},
+                                                                                     {"min", "m"},
+                                                                                     {"mins", "m"},
+                                                                                     {"minute", "m"},
+                                                                                     {"minutes", "m"},
+                                                                                     {"hr", "h"},
+                                                                                     {"hrs", "h"},
+                                                                                     {"hour", "h"},
+                                                                                     {"hours", "h"},
+                                                                                     {"day", "d"},
+                                                                                     {"days", "d"}}};
+  std::vector<std::string_view> words;
+  for (const auto& [name, unit] : kWords) words.push_back(name);
+  const std::string_view near = near_name(word, words);
+  for (const auto& [name, unit] : kWords)
+    if (name == word || name == near) return unit;
+  return {};
+}
+
+// "; did you mean "60/m"?" about "60/min", of which `before` is what precedes the unit. Empty: no idea.
+std::string unit_guess(std::string_view before, std::string_view unit) {
+  const std::string_view meant = short_unit(unit);
+  return meant.empty() ? "" : "; did you mean " + shown(std::string(before).append(meant)) + "?";
 }
 
 // "90s" → 90'000'000. No value: not a duration, or out of range.
@@ -73,7 +109,10 @@ Literal<std::int64_t> parse_integer(std::string_view text) {
 
 Literal<std::int64_t> parse_duration_us(std::string_view text) {
   const auto us = duration_us(text);
-  if (!us) return refuse(text, "is not a duration; write it as 10ms, 90s, 5m, 1h or 7d");
+  const std::size_t digits = digits_at_start(text);
+  if (!us)
+    return refuse(text, "is not a duration; write it as 10ms, 90s, 5m, 1h or 7d" +
+                            unit_guess(text.substr(0, digits), text.substr(digits)));
   return *us;
 }
 
@@ -84,7 +123,10 @@ Literal<Rate> parse_rate(std::string_view text) {
   if (digits == 0 || digits == text.size() || text[digits] != '/') return refuse(text, kHow);
   const std::string_view period = text.substr(digits + 1);
   const auto us = period.empty() || is_digit(period[0]) ? duration_us(period) : unit_us(period);
-  if (!us) return refuse(text, kHow);
+  if (!us) {
+    const std::size_t number = digits + 1 + digits_at_start(period);
+    return refuse(text, std::string(kHow) + unit_guess(text.substr(0, number), text.substr(number)));
+  }
   const auto count = to_integer(text.substr(0, digits));
   if (!count || *count > kRateMax)
     return refuse(text, "is too fast; a rate is at most " + std::to_string(kRateMax) + " per period");

@@ -130,5 +130,17 @@ TEST(Literals, WhatIsShownIsSafeToPrint) {
   EXPECT_EQ(shown(std::string(59, 'x') + "ü and more text"), '"' + std::string(59, 'x') + "…\"");
 }
 
+TEST(Literals, AUnitInWordsIsGuessed) {
+  const auto rate = [](std::string_view text) { return parse_rate(text).error(); };
+  EXPECT_TRUE(rate("60/min").ends_with("; did you mean \"60/m\"?")) << rate("60/min");
+  EXPECT_TRUE(rate("5/90sec").ends_with("; did you mean \"5/90s\"?")) << rate("5/90sec");
+  EXPECT_TRUE(rate("5/minuts").ends_with("; did you mean \"5/m\"?")) << rate("5/minuts");
+  EXPECT_TRUE(rate("5/year").ends_with("N/90s")) << rate("5/year");
+  EXPECT_TRUE(rate("5/w").ends_with("N/90s")) << rate("5/w");
+  EXPECT_TRUE(rate("5/").ends_with("N/90s")) << rate("5/");
+  EXPECT_TRUE(parse_duration_us("3 hours").error().ends_with("or 7d"));
+  EXPECT_TRUE(parse_duration_us("3hours").error().ends_with("; did you mean \"3h\"?"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/text/number_text.h"
@@ -19,6 +20,26 @@ namespace sluice::plan {
 namespace {
 
 using Failure = std::unexpected<std::string>;
+using Policies = std::expected<std::unique_ptr<PolicySet>, std::string>;
+
+constexpr std::uint64_t kProgressRequests = 1 << 17;  // between two calls of `progress`
+
+// The policies to try.
+Policies tried(const PlanOptions& options, const Clock& clock) {
+  if (!options.in_force) return PolicySet::load(options.policies, clock);
+  auto all = PolicySet::read(options.policies);
+  if (!all) return Failure(all.error());
+  std::set<std::string, std::less<>> ids;
+  for (const Policy& policy : *all) ids.insert(policy.id);
+  for (const Policy& policy : *options.in_force)
+    if (!ids.contains(policy.id)) all->push_back(policy);
+  return PolicySet::of(*std::move(all), clock);
+}
+
+// Those to compare with.
+Policies reference(const PlanOptions& options, const Clock& clock) {
+  return options.in_force ? PolicySet::of(*options.in_force, clock) : PolicySet::load(options.against, clock);
+}
 
 std::vector<std::string> presentable_all(const std::vector<std::string>& names) {
   std::vector<std::string> out;
@@ -34,8 +55,10 @@ std::string nothing_replayed(const LogCounts& counts) {
          presentable(first.reason) + " (see --format).";
 }
 
-std::expected<void, std::string> replay_all(Traffic& traffic, Replay& replay) {
-  while (true) {
+std::expected<void, std::string> replay_all(Traffic& traffic, Replay& replay,
+                                            const std::function<void(std::uint64_t)>& progress) {
+  for (std::uint64_t count = 0;; ++count) {
+    if (progress && count % kProgressRequests == 0) progress(count);
     const auto entry = traffic.next();
     if (!entry) return Failure(entry.error());
     if (!*entry) return {};
@@ -60,12 +83,12 @@ std::expected<void, std::string> open_all(const std::vector<std::string>& logs, 
 
 std::expected<Report, std::string> run_plan(const PlanOptions& options) {
   ManualClock clock(0);
-  const auto policies = PolicySet::load(options.policies, clock);
+  const auto policies = tried(options, clock);
   if (!policies) return Failure(policies.error());
   std::unique_ptr<PolicySet> against;
   std::vector<std::string> dimensions = (*policies)->used_dimensions();
   if (!options.against.empty()) {
-    auto loaded = PolicySet::load(options.against, clock);
+    auto loaded = reference(options, clock);
     if (!loaded) return Failure(loaded.error());
     against = std::move(*loaded);
     std::ranges::copy(against->used_dimensions(), std::back_inserter(dimensions));
@@ -89,7 +112,8 @@ std::expected<Report, std::string> run_plan(const PlanOptions& options) {
 
   Tally tally((*policies)->hasher(), shown);
   Replay replay({clock, **policies, against.get(), tally, on_denial});
-  if (const auto replayed = replay_all(traffic, replay); !replayed) return Failure(replayed.error());
+  if (const auto replayed = replay_all(traffic, replay, options.progress); !replayed)
+    return Failure(replayed.error());
   if (denials)
     if (const auto written = denials->finish(); !written) return Failure(written.error());
   if (tally.totals().requests == 0) return Failure(nothing_replayed(traffic.counts()));

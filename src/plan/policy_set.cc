@@ -19,8 +19,7 @@ void add_dimensions(const std::vector<CompiledLimit>& limits, std::vector<std::s
 PolicySet::PolicySet(const Clock& clock, const MemoryCountersOptions& memory)
     : snapshot_(Snapshot::empty()), counters_(clock, params_, memory), store_(counters_, clock) {}
 
-std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std::vector<std::string>& paths,
-                                                                       const Clock& clock) {
+std::expected<std::vector<Policy>, std::string> PolicySet::read(const std::vector<std::string>& paths) {
   Problems problems;
   const std::vector<PolicyFile> files = read_policy_files(paths, problems);
   std::vector<WrittenPolicy> written;
@@ -28,7 +27,14 @@ std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std
   if (!problems.empty()) return std::unexpected(problems.list().front().text());
   std::vector<Policy> policies;
   for (WrittenPolicy& one : written) policies.push_back(std::move(one.policy));
-  return of(std::move(policies), clock);
+  return policies;
+}
+
+std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::load(const std::vector<std::string>& paths,
+                                                                       const Clock& clock) {
+  auto policies = read(paths);
+  if (!policies) return std::unexpected(policies.error());
+  return of(*std::move(policies), clock);
 }
 
 std::expected<std::unique_ptr<PolicySet>, std::string> PolicySet::of(std::vector<Policy> policies,

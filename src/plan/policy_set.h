@@ -24,8 +24,9 @@ namespace sluice::plan {
 //   const auto decision = (*policies)->check(entry.request);
 class PolicySet {
  public:
-  // Loads files and directories, like `sluice serve --policies`. The error names file, line and field.
-  // `clock` must outlive this object.
+  // Reads files and directories, like `sluice serve --policies`. The error names file, line and field.
+  static std::expected<std::vector<Policy>, std::string> read(const std::vector<std::string>& paths);
+  // What read() returns, ready to be checked. `clock` must outlive this object.
   static std::expected<std::unique_ptr<PolicySet>, std::string> load(const std::vector<std::string>& paths,
                                                                      const Clock& clock);
   // The same from policies that were already read. `memory` is for their counters.

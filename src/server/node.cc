@@ -8,11 +8,13 @@
 #include <thread>
 
 #include "base/limits.h"
+#include "control/access/bootstrap_file.h"
 #include "control/access/first_token.h"
 #include "doors/grpc/multi_rate_service.h"
 #include "engine/hot/node_lease_units.h"
 #include "server/audit_events.h"
 #include "server/command_error.h"
+#include "server/first_token_news.h"
 #include "server/setup/key_secrets.h"
 #include "server/setup/ledger_setup.h"
 #include "server/setup/usage_setup.h"
@@ -86,6 +88,9 @@ std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& opti
 
 // The settings of the doors. A wrong one is reported before anything is opened.
 doors::DoorOptions door_settings(const ServeOptions& options, std::int64_t now_us) {
+  if (!options.bootstrap_token_file.empty())
+    if (const auto usable = control::check_bootstrap_file(options.bootstrap_token_file); !usable)
+      throw CommandError("--bootstrap-token-file: " + usable.error().message);
   doors::DoorOptions doors;
   doors.dialects = value_of(doors::HeaderDialects::parse(options.headers), "headers");
   doors.envoy_dialects = value_of(doors::HeaderDialects::parse(options.envoy_headers), "envoy-headers");
@@ -110,12 +115,6 @@ void log_sentence(bool is_problem, const std::string& sentence) {
 std::vector<control::RolloutStage> read_stages(const ServeOptions& options) {
   if (options.staged_rollouts.empty()) return {};
   return value_of(control::parse_stages(options.staged_rollouts), "staged-rollouts");
-}
-
-// To stdout, where the operator looks, and not to the log, which is stored.
-void print_once(const std::string& token) {
-  fmt::print("The first token, with the role admin (shown only once):\n{}\n", token);
-  std::fflush(stdout);
 }
 
 // Checks are not sent to a store that is unreachable: the previous one may be fine.
@@ -240,12 +239,12 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
     if (const std::uint64_t now = cells_.generation(); std::exchange(seen, now) != now) remember_cells();
   });
   if (!trusts_admins(listeners_))
-    options.every_second.push_back([this](control::LedgerFollower& follower) {
+    options.every_second.push_back([this, file = settings.bootstrap_token_file,
+                                    told = std::string()](control::LedgerFollower& follower) mutable {
       const auto is_needed = [this] {
         return control::needs_first_token(tokens_, identities_.registry(), wall_clock_.now_us());
       };
-      if (!follower.is_loaded() || !is_needed()) return;
-      if (const auto token = control::make_first_token(follower, is_needed, wall_clock_)) print_once(*token);
+      make_token_if_needed(file, is_needed, wall_clock_, follower, told);
     });
   auto plane = std::make_unique<control::ControlPlane>(follower_, wall_clock_, std::move(options));
   if (plane->status().restored) snapshots_.say_unmatched(Unmatched::kNoPolicy);

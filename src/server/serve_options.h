@@ -29,6 +29,7 @@ struct ServeOptions {
   std::string before_policies = "open";      // the answer to checks before any policies are known
   std::int64_t audit_days = kAuditDays;      // how long audit records are kept; 0: for ever
   bool require_token = false;
+  std::string bootstrap_token_file;  // where the first token is, or goes; empty: standard output
   bool metrics_open = false;
   std::int64_t max_checks_per_second = 0;  // 0: no bound
   std::int64_t admin_reads_per_minute = 1000;

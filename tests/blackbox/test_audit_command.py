@@ -246,4 +246,4 @@ def test_redis(durable_redis, server, http):
 @pytest.mark.parametrize("command", [[], ["verify"]])
 def test_help_fits_a_screen_and_shows_an_example(command):
     text = works("audit", *command, "--help")
-    assert len(text.splitlines()) <= 24 and "Example:\n  sluice audit verify" in text
+    assert len(text.splitlines()) <= 24 and "Example:" in text and "\n  sluice audit verify" in text

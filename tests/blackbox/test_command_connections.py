@@ -13,7 +13,7 @@ def test_tokens_come_by_three_ways_and_are_never_shown(server, http, write, tmp_
     token = expect(http(node).post("/v1/tokens", {"name": "reader", "roles": ["read"]}, bearer(admin)), 201)["token"]
     file = write(token + "\n", "token")
     for way, env in ((["--token", token], {}), (["--token-file", file], {}), ([], {"SLUICE_TOKEN": token}), ([], {"SLUICE_TOKEN_FILE": str(file)})):
-        assert works("policy", "list", *way, server=node, env=env).startswith("ID")
+        assert works("policy", "list", *way, server=node, env=env).startswith("POLICY")
     done = sluice("policy", "apply", write(POLICY), "--token-file", file, server=node)
     assert done.returncode == 2 and "the server answers 403" in done.stderr and token not in done.stderr
     refused = fails("policy", "list", server=node)

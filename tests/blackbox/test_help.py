@@ -13,7 +13,9 @@ def said(*arguments):
 COMMANDS = ["", "serve", "check", "policy", "policy validate", "policy apply", "policy list", "policy show", "policy diff",
             "policy rollback", "policy rollout", "policy rollout start", "policy rollout status", "policy rollout advance",
             "policy rollout abort", "policy import-envoy", "plan", "switch", "switch open", "switch normal", "switch status",
-            "lease", "lease list", "hotkeys", "audit", "audit verify", "bench", "key"]
+            "lease", "lease list", "hotkeys", "audit", "audit verify", "audit list", "bench", "key", "usage", "reset", "user",
+            "user list", "user limits", "user tier", "user override", "user override add", "user override remove", "token",
+            "token create", "token list", "token revoke", "help", "version"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -31,7 +33,8 @@ def test_help_leaves_rare_settings_to_help_all():
 
 
 @pytest.mark.parametrize("words, sentence", [
-    ("", "name a command; the commands of `sluice` are serve, check, "),
+    ("policy", "name a command; the commands of `sluice policy` are validate, apply, "),
+    ("help polcy", "there is no command polcy; did you mean policy?"),
     ("sreve", "there is no command sreve; did you mean serve?"),
     ("policy lst", "there is no command lst; did you mean list?"),
     ("serve --listn 127.0.0.1:0", "there is no option --listn; did you mean --listen?"),
@@ -72,3 +75,15 @@ def test_a_wrong_setting_is_told_before_anything_is_opened(words, sentence, tmp_
     assert run.returncode == 2, run
     assert run.stderr.startswith("sluice: " + sentence) and len(run.stderr.splitlines()) == 1, run.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_and_version_in_every_way_to_ask():
+    assert said() == said("help") == said("--help")
+    assert "Usage: sluice [OPTIONS] SUBCOMMAND" in said()
+    assert said("help", "policy", "apply") == said("policy", "apply", "--help")
+    assert said("version") == said("--version") + "" and said("version").startswith("sluice ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_is_its_help(command):
+    assert said("help", *command.split()) == said(*command.split(), "--help")

@@ -170,3 +170,19 @@ def test_h2load_gets_only_answers(server, tool, tmp_path):
     load = tool("h2load", "-n", "500", "-c", "4", "-m", "10", "-d", body, f"{running.url}/v1/ratelimit/check")
     assert "500 succeeded, 0 failed, 0 errored" in load.stdout, load.stdout + load.stderr
     assert "status codes: 500 2xx" in load.stdout, load.stdout
+
+
+def test_json_ends_with_a_newline(server, http, raw, tool):
+    """So that a shell's prompt does not stick to it; over HTTP/1.1 and HTTP/2."""
+    node = server(POLICIES)
+    client = http(node)
+    check = {"tenant_id": "t", "resource": "/r", "key": "k"}
+    answers = [client.post("/v1/ratelimit/check", check), client.post("/v1/ratelimit/check-batch", {"checks": [check, check]}),
+               client.post("/v1/ratelimit/check", {}), client.get("/v1/usage?tenant_id=t&resource=/r&key=k"), client.get("/healthz"),
+               client.get("/readyz"), client.get("/v1/policies"), client.get("/nowhere"), client.post("/v1/reset", check),
+               client.get("/v1/authorize?tenant_id=t&resource=/r&key=k"), client.get("/v1/hotkeys"), client.get("/v1/switch")]
+    for answer in answers:
+        assert answer.body.endswith(b"}\n") and not answer.body.endswith(b"\n\n"), answer
+        assert int(answer.headers["content-length"]) == len(answer.body)
+    for version in ("--http1.1", "--http2-prior-knowledge"):
+        assert tool("curl", "-s", version, f"{node.url}/healthz").stdout == '{"status":"ok"}\n'

@@ -137,13 +137,13 @@ def test_somebody_elses_change_in_between_is_not_overwritten(write):
 def test_list(node, write):
     works("policy", "apply", write(two()), server=node)
     assert works("policy", "list", server=node) == """\
-ID     VERSION  TENANT  RESOURCE  LIMITS    SOURCE  OWNER
-a      1        shop    /a        one 10/h  api
-b      1        *       /b        one 5/s   api
-filed  1        *       /filed    one 10/h  file    ops
+POLICY   TENANT  RESOURCE  LIMIT  PER           RATE      BURST  NOTES
+a#1      shop    /a        one    key           10/hour   10
+b#1      *       /b        one    all together  5/second  5
+filed#1  *       /filed    one    key           10/hour   10     file
 """
     rows = works("policy", "list", "--tenant", "shop", server=node).splitlines()
-    assert [row.split()[0] for row in rows] == ["ID", "a"]
+    assert [row.split()[0] for row in rows] == ["POLICY", "a#1"]
     told = json.loads(works("policy", "list", "--output", "json", server=node))["policies"]
     assert [one["id"] for one in told] == ["a", "b", "filed"]
     assert told[1] == {"id": "b", "version": 1, "source": "api", "document": {"id": "b", "resource": "/b", "limits": [{"name": "one", "rate": "5/s"}]}}

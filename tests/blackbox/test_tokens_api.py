@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 from harness.admin import bearer, expect, expect_problem, sqlite
+from harness.cli import fails
 from harness.server import wait_until
 
 
@@ -128,8 +129,7 @@ def test_a_writer_is_limited_to_its_tenants(guarded):
     expect_problem(client.request("DELETE", f"/v1/rules/{bank}", headers=shop), 404)
     stolen = {"id": bank, "tenant": "shop-1", "resource": "/stolen", "limits": [{"rate": "1/s"}]}
     expect_problem(client.request("PUT", f"/v1/policies/{bank}", stolen, shop), 403)
-    for call in (client.get("/v1/audit", shop), client.request("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}, shop)):
-        expect_problem(call, 403)
+    expect_problem(client.request("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}, shop), 403)
     assert client.get("/v1/rules/bank", root).json["rules"][0]["resource"] == "/orders"
 
 
@@ -327,3 +327,121 @@ def test_a_page_of_another_site_is_not_trusted_on_loopback(admin, headers):
     expect_problem(client.post("/v1/reset", {"policy_id": "p", "key": "k"}, headers), 401, "authorization")
     made = make_token(client, "good", roles=["read"])
     expect(client.get("/v1/policies", {**headers, **bearer(made)}), 200)
+
+
+def start_with_file(server, tmp_path, file):
+    return server(args=[*sqlite(tmp_path), "--require-token", "--bootstrap-token-file", str(file)])
+
+
+def test_the_first_token_is_written_to_a_file_that_only_its_owner_reads(server, http, tmp_path):
+    file = tmp_path / "first.token"
+    first = start_with_file(server, tmp_path, file)
+    first.wait_for_log("the first token, with the role admin, was written to .*first.token")
+    assert file.stat().st_mode & 0o777 == 0o600
+    token = file.read_text().strip()
+    assert token not in first.log()
+    expect(http(first).get("/v1/tokens", bearer(token)), 200)
+    assert first.stop() == 0
+    again = start_with_file(server, tmp_path, file)
+    tokens = expect(http(again).get("/v1/tokens", bearer(token)), 200)["tokens"]
+    assert [one["name"] for one in tokens] == ["bootstrap"], "nothing is made at the second start"
+    assert file.read_text().strip() == token
+    assert again.stop() == 0
+    file.unlink()
+    expect(http(start_with_file(server, tmp_path, file)).get("/v1/tokens", bearer(token)), 200)
+    assert not file.exists()
+
+
+def test_the_first_token_may_be_the_operators(server, http, tmp_path):
+    other = server(args=["--policy-db", f"sqlite:{tmp_path}/other.db"])
+    token = make_token(http(other), "any", roles=["check"])
+    file = tmp_path / "first.token"
+    file.write_text(token + "\n")
+    file.chmod(0o400)
+    node = start_with_file(server, tmp_path, file)
+    node.wait_for_log("the first token, with the role admin, is that in .*first.token")
+    assert expect(http(node).get("/v1/tokens", bearer(token)), 200)["tokens"][0]["roles"] == ["admin"]
+    assert token not in node.log()
+
+
+def test_a_bootstrap_token_that_may_have_been_revoked_does_not_come_back(server, http, tmp_path):
+    first = server(args=sqlite(tmp_path))
+    file = tmp_path / "first.token"
+    file.write_text(make_short_token(http(first), "bootstrap", roles=["admin"]))
+    file.chmod(0o600)
+    first.kill()
+    again = start_with_file(server, tmp_path, file)
+    again.wait_for_log("that in .*first.token was used before and may have been revoked")
+    expect_problem(http(again).get("/v1/tokens", bearer(file.read_text())), 401, "authorization")
+    file.unlink()
+    again.wait_for_log("was written to .*first.token")
+    tokens = expect(http(again).get("/v1/tokens", bearer(file.read_text().strip())), 200)["tokens"]
+    assert [one["name"] for one in tokens] == ["bootstrap", "bootstrap-2"]
+
+
+@pytest.mark.parametrize("text, mode, sentence", [
+    ("GOOD", 0o640, "can be read or written by others"), ("GOOD", 0o606, "can be read or written by others"),
+    ("sluice_short", 0o600, "holds no token"), ("", 0o600, "holds no token"), ("x" * 5000, 0o600, "holds no token")])
+def test_a_bootstrap_file_that_is_no_secret_stops_the_start(tmp_path, text, mode, sentence):
+    file = tmp_path / "first.token"
+    file.write_text(text)
+    file.chmod(mode)
+    said = fails("serve", "--listen", "127.0.0.1:0", "--bootstrap-token-file", file, cwd=tmp_path)
+    assert said.startswith("sluice: --bootstrap-token-file: ") and sentence in said and "x" * 50 not in said
+
+
+def test_a_tenant_reads_its_own_audit_entries_and_nothing_of_others(guarded):
+    client, root = guarded
+    numbers = {"limits": [{"name": "hour", "per": ["user"], "rate": "10/h"}], "tiers": {"gold": {"hour": {"rate": "99/h"}}}}
+    for tenant in ("shop", "bank"):
+        expect(client.request("PUT", f"/v1/policies/{tenant}", {"id": tenant, "tenant": tenant, **numbers}, root), 201)
+        override = {"policy_id": tenant, "limit": 50, "window_seconds": 3600}
+        expect(client.post("/api/v1/users/u1/override", override, {**root, "X-Reason": f"for {tenant}"}), 201)
+        expect(client.post("/v1/reset", {"policy_id": tenant, "tenant_id": tenant, "key": "u1"}, root), 200)
+        expect(client.request("DELETE", f"/v1/policies/{tenant}", headers=root), 204)
+        expect(client.request("PUT", f"/v1/policies/{tenant}", {"id": tenant, "tenant": tenant, **numbers}, root), 200)
+    expect(client.request("PUT", "/api/v1/users/u1/tier", {"tier": "gold"}, root), 200)
+    expect(client.request("PUT", "/v1/policies/all", {"id": "all", **numbers}, root), 201)
+    shop = bearer(make_token(client, "shop", root, roles=["write"], tenants=["shop"]))
+    everything = client.get("/v1/audit", root).body
+    assert b"bank" in everything and b"127.0.0.1" in everything
+    answer = client.get("/v1/audit", shop)
+    seen = expect(answer, 200)["entries"]
+    assert [(one["kind"], one["action"]) for one in seen] == [
+        ("policy", "put"), ("policy", "delete"), ("event", "reset"), ("user", "override"), ("policy", "put")]
+    assert seen[3]["after"] == {"overrides": [{"policy_id": "shop", "limit": "hour", "rate": "50/h"}]}
+    assert seen[1]["before"]["tenant"] == "shop" and seen[1]["after"] is None
+    for theirs in (b"bank", b"127.0.0.1", b"hash", b"gold\"}", b"sluice_"):
+        assert theirs not in answer.body, theirs
+    for query in ("?kind=token", "?kind=switch", "?name=bank", "?kind=policy&name=all"):
+        assert expect(client.get("/v1/audit" + query, shop), 200)["entries"] == [], query
+    checker = bearer(make_token(client, "checker", root, roles=["check"], tenants=["shop"]))
+    expect_problem(client.get("/v1/audit", checker), 403)
+
+
+def test_the_list_of_users_shows_a_tenant_what_is_theirs(guarded):
+    client, root = guarded
+    for tenant in ("shop", "bank"):
+        document = {"id": tenant, "tenant": tenant, "limits": [{"name": "hour", "per": ["user"], "rate": "10/h"}]}
+        expect(client.request("PUT", f"/v1/policies/{tenant}", document, root), 201)
+    for user, policy in (("u1", "shop"), ("u1", "bank"), ("u2", "bank"), ("u3", "shop")):
+        override = {"policy_id": policy, "limit": 50, "window_seconds": 3600}
+        expect(client.post(f"/api/v1/users/{user}/override", override, root), 201)
+    expect(client.request("PUT", "/api/v1/users/u4/tier", {"tier": "gold"}, root), 200)
+    expect(client.request("DELETE", "/api/v1/users/u3/override/shop", headers=root), 204)
+
+    def users(query="", who=root):
+        answer = expect(client.get("/api/v1/users" + query, who), 200)
+        return [(one["user_id"], [each["policy_id"] for each in one["agreed"].get("overrides", [])]) for one in answer["users"]]
+
+    assert users() == [("u1", ["shop", "bank"]), ("u2", ["bank"]), ("u4", [])]
+    assert users("?tenant_id=bank") == users("?policy_id=bank") == [("u1", ["bank"]), ("u2", ["bank"])]
+    assert users("?tier=gold") == [("u4", [])]
+    shop = bearer(make_token(client, "shop", root, roles=["read"], tenants=["shop"]))
+    assert users(who=shop) == [("u1", ["shop"])]
+    assert users("?tenant_id=bank", shop) == users("?policy_id=bank", shop) == users("?tier=gold", shop) == []
+    page = expect(client.get("/api/v1/users?limit=1", root), 200)
+    assert ([one["user_id"] for one in page["users"]], page["next"]) == (["u1"], "u1")
+    assert users("?limit=2&after=u1") == [("u2", ["bank"]), ("u4", [])]
+    expect_problem(client.get("/api/v1/users?limit=1001", root), 400, "limit")
+    expect_problem(client.get("/api/v1/users", bearer(make_token(client, "c", root, roles=["check"]))), 403)

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/limits.h"
+#include "base/text/encode.h"
 #include "cli/command.h"
 #include "document/literals.h"
 #include "document/problems.h"
@@ -55,14 +56,6 @@ std::string refusal(const HttpAnswer& answer, const DocumentNode* problem) {
   return sentence;
 }
 
-const DocumentNode& field_of(const DocumentNode& map, std::string_view field) {
-  const DocumentNode* found = map.find(field);
-  if (!found || found->kind != DocumentNode::Kind::kText)
-    throw CommandError(
-        fmt::format("the server's answer has no field {}; is it a Sluice server of this version?", field));
-  return *found;
-}
-
 }  // namespace
 
 void add_server_options(CLI::App& command, ClientOptions& options) {
@@ -91,6 +84,17 @@ void add_access_options(CLI::App& command, ClientOptions& options) {
 
 void add_reason_option(CLI::App& command, ClientOptions& options) {
   command.add_option("--reason", options.reason, "the reason, for the audit log");
+}
+
+std::string path_with(std::string path,
+                      std::initializer_list<std::pair<std::string_view, std::string_view>> parameters) {
+  char separator = '?';
+  for (const auto& [name, value] : parameters) {
+    if (value.empty()) continue;
+    path += std::exchange(separator, '&');
+    path.append(name).append(1, '=').append(percent_encode(value));
+  }
+  return path;
 }
 
 ApiClient::ApiClient(const ClientOptions& options, const Clock& clock)
@@ -133,13 +137,31 @@ DocumentNode ApiClient::read(const HttpAnswer& answer) const {
 
 DocumentNode ApiClient::call(const ApiCall& call) const { return read(send(call)); }
 
-std::string text_of(const DocumentNode& map, std::string_view field) { return field_of(map, field).text; }
+const DocumentNode& member_of(const DocumentNode& map, std::string_view field) {
+  if (const DocumentNode* const found = map.find(field)) return *found;
+  throw CommandError(
+      fmt::format("the server's answer has no field {}; is it a Sluice server of this version?", field));
+}
+
+std::string text_of(const DocumentNode& map, std::string_view field) {
+  const DocumentNode& found = member_of(map, field);
+  if (found.kind == DocumentNode::Kind::kText) return found.text;
+  throw CommandError(fmt::format(
+      "field {} of the server's answer is no text; is it a Sluice server of this version?", field));
+}
 
 std::int64_t number_of(const DocumentNode& map, std::string_view field) {
-  const auto number = parse_integer(field_of(map, field).text);
+  const auto number = parse_integer(text_of(map, field));
   if (!number)
     throw CommandError(fmt::format("the server's answer has no number {}; is it a Sluice server?", field));
   return *number;
+}
+
+const std::vector<DocumentNode>& list_of(const DocumentNode& map, std::string_view field) {
+  const DocumentNode& found = member_of(map, field);
+  if (found.kind == DocumentNode::Kind::kList) return found.items;
+  throw CommandError(fmt::format(
+      "field {} of the server's answer is no list; is it a Sluice server of this version?", field));
 }
 
 std::string optional_text_of(const DocumentNode& map, std::string_view field) {

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "cli/client/http_exchange.h"
@@ -31,6 +34,10 @@ void add_server_options(CLI::App& command, ClientOptions& options);
 void add_access_options(CLI::App& command, ClientOptions& options);
 // --reason, for commands that change something.
 void add_reason_option(CLI::App& command, ClientOptions& options);
+
+// "/v1/audit?kind=policy&limit=20": the path with those of these parameters that are not empty, encoded.
+std::string path_with(std::string path,
+                      std::initializer_list<std::pair<std::string_view, std::string_view>> parameters);
 
 struct ApiCall {
   std::string method = "GET";
@@ -71,7 +78,9 @@ class ApiClient {
 // Fields of an answer. They throw a CommandError if the field is missing: then the peer is not a Sluice
 // server, or is a much newer one.
 std::string text_of(const DocumentNode& map, std::string_view field);
+const DocumentNode& member_of(const DocumentNode& map, std::string_view field);
 std::int64_t number_of(const DocumentNode& map, std::string_view field);
+const std::vector<DocumentNode>& list_of(const DocumentNode& map, std::string_view field);
 // Empty if the field is absent or null.
 std::string optional_text_of(const DocumentNode& map, std::string_view field);
 

@@ -12,7 +12,7 @@
 #include "base/text/encode.h"
 #include "cli/client/api_client.h"
 #include "cli/command.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "cli/policy/policy_commands.h"
 #include "cli/policy/wanted_policies.h"
 #include "document/document_builder.h"
@@ -145,7 +145,7 @@ int list(const RolloutOptions& options) {
 std::shared_ptr<RolloutOptions> common_options(CLI::App& command) {
   auto options = std::make_shared<RolloutOptions>();
   add_server_options(command, options->server);
-  add_output_option(command, options->output, true);
+  add_output_option(command, options->output);
   return options;
 }
 

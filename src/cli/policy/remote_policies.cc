@@ -21,17 +21,9 @@ Policy to_policy(const DocumentNode& document, const std::string& id, std::int64
   return *std::move(policy);
 }
 
-const DocumentNode& member(const DocumentNode& map, std::string_view name) {
-  const DocumentNode* found = map.find(name);
-  if (!found)
-    throw CommandError(
-        fmt::format("the server's answer has no field {}; is it a Sluice server of this version?", name));
-  return *found;
-}
-
 RemotePolicy to_remote(const DocumentNode& view) {
   const std::string id = text_of(view, "id");
-  return {to_policy(member(view, "document"), id, number_of(view, "version")), text_of(view, "source")};
+  return {to_policy(member_of(view, "document"), id, number_of(view, "version")), text_of(view, "source")};
 }
 
 RemoteVersion to_version(const DocumentNode& view) {
@@ -40,7 +32,7 @@ RemoteVersion to_version(const DocumentNode& view) {
                         .actor = text_of(view, "actor"),
                         .reason = optional_text_of(view, "reason"),
                         .at = text_of(view, "at")};
-  const DocumentNode& document = member(view, "document");
+  const DocumentNode& document = member_of(view, "document");
   if (document.kind != DocumentNode::Kind::kNull)
     version.policy = to_policy(document, text_of(view, "id"), version.version);
   return version;
@@ -55,7 +47,7 @@ std::vector<RemotePolicy> fetch_policies(const ApiClient& client, const std::str
   for (std::string after;;) {
     const DocumentNode page =
         client.call({.path = after.empty() ? path : path + "&after=" + percent_encode(after)});
-    for (const DocumentNode& view : member(page, "policies").items) policies.push_back(to_remote(view));
+    for (const DocumentNode& view : list_of(page, "policies")) policies.push_back(to_remote(view));
     after = optional_text_of(page, "next");
     if (after.empty()) return policies;
   }
@@ -70,7 +62,7 @@ std::vector<RemoteVersion> fetch_versions(const ApiClient& client, const std::st
   const DocumentNode page = client.call(
       {.path = fmt::format("/v1/policies/{}/versions?below={}&limit={}", percent_encode(id), below, count)});
   std::vector<RemoteVersion> versions;
-  for (const DocumentNode& view : member(page, "versions").items) versions.push_back(to_version(view));
+  for (const DocumentNode& view : list_of(page, "versions")) versions.push_back(to_version(view));
   return versions;
 }
 

@@ -126,6 +126,7 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--key-secret",
                                          "--key-secrets",
                                          "--memory-mib",
+                                         "--bootstrap-token-file",
                                          "--metrics-open",
                                          "--buffer-mib",
                                          "--hot-key-rate",
@@ -182,6 +183,9 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       "minimum days to keep audit entries; policy versions are kept forever; 0: keep everything")
       ->check(CLI::Range(std::int64_t{0}, kAuditDaysMax));
   add_flag("require-token", o.require_token, "checks and admin calls need a token, on loopback too");
+  add("bootstrap-token-file", o.bootstrap_token_file,
+      "file with the first token, or for it if there is none: instead of printing it")
+      ->type_name("FILE");
   add_flag("metrics-open", o.metrics_open,
            "/metrics names policies to everybody, not only on loopback or with a token");
   add("max-checks-per-second", o.max_checks_per_second,

@@ -73,6 +73,7 @@ TEST_F(ServeOptionsTest, EveryFlagIsAlsoAVariable) {
       {"before-policies", "SLUICE_BEFORE_POLICIES", "closed"},
       {"audit-days", "SLUICE_AUDIT_DAYS", "3"},
       {"require-token", "SLUICE_REQUIRE_TOKEN", "true"},
+      {"bootstrap-token-file", "SLUICE_BOOTSTRAP_TOKEN_FILE", "first.token"},
       {"metrics-open", "SLUICE_METRICS_OPEN", "true"},
       {"max-checks-per-second", "SLUICE_MAX_CHECKS_PER_SECOND", "7"},
       {"admin-reads-per-minute", "SLUICE_ADMIN_READS_PER_MINUTE", "7"},

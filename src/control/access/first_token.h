@@ -23,4 +23,12 @@ bool needs_first_token(const TokenRegistry& tokens, const IdentityRegistry& iden
 std::optional<std::string> make_first_token(LedgerFollower& follower, const std::function<bool()>& is_needed,
                                             const Clock& clock);
 
+// The same with the token in this file (bootstrap_file.h), or a new one that is written there. Returns a
+// sentence that says where it is. A token that the operator has put there becomes "bootstrap" or nothing: if
+// that name was ever taken, it may be a token that was revoked. kFailedPrecondition says so;
+// kInvalidArgument: the file cannot be used. Otherwise as above.
+Result<std::optional<std::string>> make_first_token_in(const std::string& path, LedgerFollower& follower,
+                                                       const std::function<bool()>& is_needed,
+                                                       const Clock& clock);
+
 }  // namespace sluice::control

@@ -16,6 +16,13 @@ std::string_view reason_phrase(int status);
 // REQUIRES: detail needs no JSON escaping.
 void set_problem(HttpResponse& response, int status, std::string_view detail);
 
+// Ends a body that is a JSON object with a line break, so that a shell's prompt does not stick to it.
+inline void end_line(HttpResponse& response) {
+  if (response.content_type.ends_with("json") && response.body.starts_with('{') &&
+      response.body.ends_with('}'))
+    response.body.push_back('\n');
+}
+
 // Splits "/v1/x?a=b" at the question mark.
 void split_target(std::string_view target, std::string_view& path, std::string_view& query);
 

@@ -168,6 +168,7 @@ void Http1Session::send_answer(std::string& out) {
     out += "\r\n";
   }
   if (!no_body) {
+    end_line(response_);
     out += "content-type: ";
     out += response_.content_type;
     out += "\r\ncontent-length: ";

@@ -258,6 +258,7 @@ void Http2Session::refuse(Http2Stream& stream, int status, std::string_view deta
 
 void Http2Session::submit_http(Http2Stream& stream) {
   HttpResponse& response = stream.response;
+  end_line(response);
   const auto status_end =
       std::to_chars(stream.status_text.begin(), stream.status_text.end(), response.status).ptr;
   const bool has_body = response.status != 204 && response.status != 304;

@@ -16,10 +16,10 @@ TEST_F(Http2SessionTest, answers_json_over_http2) {
   const auto& answer = send(headers, "{}");
   EXPECT_EQ(answer.status(), 200);
   EXPECT_EQ(answer.header("content-type"), "application/json");
-  EXPECT_EQ(answer.header("content-length"), "2");
+  EXPECT_EQ(answer.header("content-length"), "3");
   EXPECT_EQ(answer.header("date"), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(answer.header("x-echo"), "yes");
-  EXPECT_EQ(answer.body, "{}");
+  EXPECT_EQ(answer.body, "{}\n") << "JSON ends with a line break";
   EXPECT_TRUE(answer.closed);
   EXPECT_THAT(application_.requests, ElementsAre("POST /v1/x?a=b"));
   EXPECT_EQ(application_.header(":path"), "(none)") << "pseudo headers are HTTP/2's own business";

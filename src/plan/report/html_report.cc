@@ -33,14 +33,22 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
   :root { --ground: #14181f; --ink: #e6e9ef; --faint: #98a2b3; --line: #2c3442; --requests: #46628c; --denied: #c98a24; --newly: #ef6a5f; }
 }
 body { background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 .numbers { display: flex; flex-wrap: wrap; gap: 1rem; padding: 0; list-style: none; }
 .numbers li { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem 1rem; min-width: 7rem; }
 .numbers b { display: block; font-size: 1.4rem; } .numbers span, .faint { color: var(--faint); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; white-space: nowrap; } th, td { text-align: right; padding: .25rem .8rem; border-bottom: 1px solid var(--line); }
 th.name, td.name { text-align: left; } td { font-variant-numeric: tabular-nums; }
-svg { width: 100%; height: auto; } svg text { fill: var(--faint); font-size: 12px; } .grid { stroke: var(--line); }
+.plot { position: relative; height: 11rem; margin: 1rem 1rem 2rem 3.5rem; font-size: 12px; color: var(--faint); }
+.plot svg { position: absolute; width: 100%; height: 100%; overflow: visible; } .grid { stroke: var(--line); vector-effect: non-scaling-stroke; }
+.plot .y { position: absolute; right: 100%; padding-right: .5rem; transform: translateY(50%); }
+.plot .x { position: absolute; top: 100%; padding-top: .3rem; transform: translateX(-50%); white-space: nowrap; }
+.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr max-content; gap: .35rem .7rem; align-items: center; font-size: 13px; }
+.bars .label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; max-width: 40vw; text-align: right; } .bars b { font-weight: 400; }
+.track { position: relative; height: 1rem; } .track i { position: absolute; left: 0; top: 0; bottom: 0; }
+.track .denied { background: var(--denied); } .track .newly { background: var(--newly); }
+.verdict { font-size: 1.5rem; line-height: 1.3; font-weight: 600; }
 .requests { fill: var(--requests); } .denied { fill: var(--denied); } .newly { fill: var(--newly); }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
 .key.requests { background: var(--requests); } .key.denied { background: var(--denied); } .key.newly { background: var(--newly); }
@@ -120,7 +128,8 @@ void add_notes(const Report& report, std::string& out) {
 
 std::string to_html(const Report& report) {
   std::string out(kHead);
-  out += "<h1>What these policies would have done</h1>\n";
+  out += "<p class=\"faint\">What these policies would have done</p>\n";
+  out += "<h1 class=\"verdict\">" + escaped(verdict_text(report)) + "</h1>\n";
   out += fmt::format("<p>{} lines of {}, {} to {}, replayed against {}", grouped(report.lines.lines),
                      escaped(fmt::to_string(fmt::join(report.logs, ", "))),
                      instant_text(report.totals.first_us), instant_text(report.totals.last_us),

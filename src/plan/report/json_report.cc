@@ -136,6 +136,8 @@ std::string to_json(const Report& report) {
   const auto write_text = [&](const std::string& text) { json.value(std::string_view(text)); };
   json.open('{').list("logs", report.logs, write_text).list("policies", report.policies, write_text);
   json.list("against", report.against, write_text);
+  json.member("verdict", std::string_view(verdict_text(report)));
+  json.member("keys_newly_denied", report.newly_denied.keys);
   write_lines(report, json);
   write_totals(report.totals, json);
   write_rows(report, json);

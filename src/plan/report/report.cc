@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "base/text/number_text.h"
@@ -62,6 +63,20 @@ void add_keys(const Tally& tally, std::size_t top, Report& report) {
     return tally.labels()[a->label] < tally.labels()[b->label];
   });
   for (auto at = denied.begin(); at != shown; ++at) report.keys.push_back(key_row(tally, **at));
+}
+
+// A caller may be denied by several limits.
+void add_newly_denied(const Tally& tally, Report& report) {
+  std::map<std::string_view, std::uint64_t> callers;
+  for (const auto& [hash, key] : tally.keys())
+    if (key.happened.newly_denied > 0) callers[tally.labels()[key.label]] += key.happened.newly_denied;
+  report.newly_denied.keys = callers.size();
+  report.newly_denied.is_complete = tally.keys_are_complete();
+  for (const auto& [label, count] : callers)
+    if (count > report.newly_denied.of_most) {
+      report.newly_denied.most = label;
+      report.newly_denied.of_most = count;
+    }
 }
 
 void add_resources(const Tally& tally, std::size_t top, Report& report) {
@@ -124,6 +139,23 @@ void note_requests(const Tally& tally, Report& report) {
 
 }  // namespace
 
+std::string verdict_text(const Report& report) {
+  const Totals& totals = report.totals;
+  const NewlyDenied& who = report.newly_denied;
+  std::string text = "Nothing is newly denied";
+  if (totals.newly_denied > 0)
+    text = fmt::format("{} newly denied", percentage(totals.newly_denied, totals.requests));
+  if (who.keys > 0) {
+    text += fmt::format(", {}{} key{}", who.is_complete ? "" : "at least ", grouped(who.keys),
+                        who.keys == 1 ? "" : "s");
+    text += who.keys == 1 ? ": " + who.most
+                          : fmt::format("; {} is {}", percentage(who.of_most, totals.newly_denied), who.most);
+  }
+  if (totals.newly_allowed > 0)
+    text += fmt::format("; {} newly allowed", percentage(totals.newly_allowed, totals.requests));
+  return text;
+}
+
 Report make_report(const Tally& tally, const LogCounts& lines, const Disorder& disorder, PolicySet& policies,
                    std::size_t top) {
   Report report;
@@ -137,6 +169,7 @@ Report make_report(const Tally& tally, const LogCounts& lines, const Disorder& d
   report.disorder = disorder;
   report.limits = limits_of(tally);
   add_keys(tally, top, report);
+  add_newly_denied(tally, report);
   add_resources(tally, top, report);
   note_requests(tally, report);
   note_order(disorder, report);

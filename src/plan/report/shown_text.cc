@@ -2,31 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/limits.h"
 #include "base/secret/hash.h"
-#include "base/text/utf8.h"
+#include "base/text/printable.h"
 
 namespace sluice::plan {
 
-std::string presentable(std::string_view text) {
-  std::string out;
-  while (!text.empty() && out.size() < kPlanLabelBytesMax) {
-    const std::size_t size = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    // C1 controls are two bytes, and can move a terminal's cursor just like C0.
-    const bool control = size == 1 ? first < 0x20 || first == 0x7f
-                                   : size == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
-    if (size == 0 || control)
-      out += '?';
-    else
-      out += text.substr(0, size);
-    text.remove_prefix(std::max<std::size_t>(size, 1));
-  }
-  if (!text.empty()) out += "…";
-  return out;
-}
+std::string presentable(std::string_view text) { return printable(text, kPlanLabelBytesMax); }
 
 std::string masked(std::string_view secret) {
   constexpr std::size_t kShown = 4;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/arith.h"
 #include "base/text/number_text.h"
 #include "base/time_units.h"
 #include "document/literals.h"
@@ -12,48 +13,41 @@
 namespace sluice::plan {
 namespace {
 
-// For plots over time.
-constexpr double kWidth = 960, kHeight = 220, kLeft = 64, kTop = 10, kBottom = 26;
-constexpr double kPlotWidth = kWidth - kLeft, kPlotHeight = kHeight - kTop - kBottom;
-// For horizontal bars.
-constexpr double kRowHeight = 24, kLabelWidth = 380, kBarWidth = 480;
-constexpr std::size_t kBarLabelBytes = 52;
+constexpr double kHeight = 100;  // of the drawing, whatever its size on the page
+constexpr int kTicksMax = 4;     // as many labels as fit side by side on a phone
 
 struct Layer {
   std::string_view style;
   std::uint64_t Timeline::Bucket::* amount;
 };
 
-double share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+double percent(double part, double whole) { return whole <= 0 ? 0 : 100 * part / whole; }
+
+// "13:55" or "13:55:10" or "10-12": as much as tells ticks that far apart from each other.
+std::string tick_text(std::int64_t us, std::int64_t step_us) {
+  const std::string text = instant_text(us - us % kSecondUs);  // 2026-10-10T13:55:36Z
+  if (step_us >= kDayUs) return text.substr(5, 5);
+  return step_us >= kMinuteUs ? text.substr(11, 5) : text.substr(11, 8);
 }
 
-// "12:00:00", with the day before it if the plot shows more than one.
-std::string tick_text(std::int64_t us, std::int64_t span_us) {
-  const std::string text = instant_text(us - us % 1'000'000);  // 2026-10-10T13:55:36Z
-  return span_us > kDayUs ? text.substr(0, 10) + ' ' + text.substr(11, 5) : text.substr(11, 8);
-}
-
-void add_axes(std::string& svg, std::uint64_t most, const Timeline& timeline) {
-  const auto out = std::back_inserter(svg);
-  for (const double at : {0.0, 0.5, 1.0}) {
-    const double y = kTop + kPlotHeight * (1 - at);
-    fmt::format_to(out, R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)", kLeft, kWidth, y,
-                   y);
-    const auto amount = static_cast<std::uint64_t>(at * static_cast<double>(most));
-    fmt::format_to(out, R"(<text x="{}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 6, y + 4,
+void add_amounts(std::uint64_t most, std::string& lines, std::string& labels) {
+  const std::uint64_t step = round_step(most);
+  for (std::uint64_t amount = 0; amount <= most; amount += step) {
+    const double at = percent(static_cast<double>(amount), static_cast<double>(most));
+    fmt::format_to(std::back_inserter(lines),
+                   R"(<line class="grid" x1="0" x2="100%" y1="{0:.2f}" y2="{0:.2f}"/>)", kHeight - at);
+    fmt::format_to(std::back_inserter(labels), R"(<span class="y" style="bottom:{:.2f}%">{}</span>)", at,
                    grouped(amount));
   }
+}
+
+void add_times(const Timeline& timeline, std::string& labels) {
   const std::int64_t span_us = timeline.width_us() * static_cast<std::int64_t>(timeline.buckets().size());
-  struct Tick {
-    double at;
-    std::string_view anchor;
-  };
-  for (const Tick& tick : {Tick{0, "start"}, {0.5, "middle"}, {1, "end"}}) {
-    const auto us = timeline.begin_us() + static_cast<std::int64_t>(tick.at * static_cast<double>(span_us));
-    fmt::format_to(out, R"(<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>)", kLeft + tick.at * kPlotWidth,
-                   kHeight - 8, tick.anchor, tick_text(us, span_us));
-  }
+  const std::int64_t begin_us = timeline.begin_us(), step_us = round_step_us(span_us);
+  for (std::int64_t us = ceil_div(begin_us, step_us) * step_us; us <= begin_us + span_us; us += step_us)
+    fmt::format_to(std::back_inserter(labels), R"(<span class="x" style="left:{:.2f}%">{}</span>)",
+                   percent(static_cast<double>(us - begin_us), static_cast<double>(span_us)),
+                   tick_text(us, step_us));
 }
 
 std::string time_plot(const Timeline& timeline, std::string_view title, const Layer& back,
@@ -61,27 +55,27 @@ std::string time_plot(const Timeline& timeline, std::string_view title, const La
   const auto buckets = timeline.buckets();
   std::uint64_t most = 1;
   for (const auto& bucket : buckets) most = std::max(most, bucket.*back.amount);
-  std::string svg =
-      fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" aria-label="{}">)", kWidth, kHeight, title);
-  add_axes(svg, most, timeline);
-  const double step = kPlotWidth / static_cast<double>(std::max<std::size_t>(buckets.size(), 1));
+  std::string shapes, labels;
+  add_amounts(most, shapes, labels);
+  add_times(timeline, labels);
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const auto& bucket = buckets[i];
     if (bucket.*back.amount == 0) continue;
     const std::int64_t at_us = timeline.begin_us() + static_cast<std::int64_t>(i) * timeline.width_us();
-    fmt::format_to(std::back_inserter(svg), "<g><title>{}: {} requests, {} denied, {} of them newly</title>",
-                   instant_text(at_us), grouped(bucket.requests), grouped(bucket.denied),
-                   grouped(bucket.newly_denied));
+    fmt::format_to(std::back_inserter(shapes),
+                   "<g><title>{}: {} requests, {} denied, {} of them newly</title>", instant_text(at_us),
+                   grouped(bucket.requests), grouped(bucket.denied), grouped(bucket.newly_denied));
     for (const Layer& layer : {back, front}) {
-      const double height = kPlotHeight * share(bucket.*layer.amount, most);
-      fmt::format_to(std::back_inserter(svg),
-                     R"(<rect class="{}" x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>)",
-                     layer.style, kLeft + static_cast<double>(i) * step, kTop + kPlotHeight - height,
-                     std::max(step - (step > 4 ? 1 : 0), 0.5), height);
+      const double height = percent(static_cast<double>(bucket.*layer.amount), static_cast<double>(most));
+      fmt::format_to(std::back_inserter(shapes),
+                     R"(<rect class="{}" x="{}" y="{:.2f}" width="0.9" height="{:.2f}"/>)", layer.style, i,
+                     kHeight - height, height);
     }
-    svg += "</g>";
+    shapes += "</g>";
   }
-  return svg + "</svg>";
+  return fmt::format(
+      R"(<div class="plot" role="img" aria-label="{}"><svg viewBox="0 0 {} {}" preserveAspectRatio="none">{}</svg>{}</div>)",
+      title, std::max<std::size_t>(buckets.size(), 1), kHeight, shapes, labels);
 }
 
 }  // namespace
@@ -122,34 +116,39 @@ std::string denials_plot(const Timeline& timeline) {
                    {"newly", &Timeline::Bucket::newly_denied});
 }
 
+std::uint64_t round_step(std::uint64_t most) {
+  std::uint64_t step = 1;
+  for (int turn = 0; most / step > kTicksMax; ++turn) step = turn % 3 == 1 ? step / 2 * 5 : step * 2;
+  return step;
+}
+
+std::int64_t round_step_us(std::int64_t span_us) {
+  constexpr std::int64_t kSteps[] = {kSecondUs,      2 * kSecondUs,  5 * kSecondUs,  10 * kSecondUs,
+                                     15 * kSecondUs, 30 * kSecondUs, kMinuteUs,      2 * kMinuteUs,
+                                     5 * kMinuteUs,  10 * kMinuteUs, 15 * kMinuteUs, 30 * kMinuteUs,
+                                     kHourUs,        2 * kHourUs,    3 * kHourUs,    6 * kHourUs,
+                                     12 * kHourUs,   kDayUs,         2 * kDayUs,     7 * kDayUs};
+  for (const std::int64_t step_us : kSteps)
+    if (span_us / step_us <= kTicksMax) return step_us;
+  return ceil_div(ceil_div(span_us, kTicksMax), 7 * kDayUs) * 7 * kDayUs;
+}
+
 std::string bars_plot(const std::vector<Bar>& bars) {
   std::uint64_t most = 1;
   for (const Bar& bar : bars) most = std::max(most, bar.all);
-  std::string svg = fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" aria-label="denied">)", kWidth,
-                                kRowHeight * static_cast<double>(bars.size()));
-  double y = 0;
+  std::string out = R"(<div class="bars" role="img" aria-label="denied">)";
   for (const Bar& bar : bars) {
-    const auto out = std::back_inserter(svg);
-    std::string label = bar.label;
-    if (label.size() > kBarLabelBytes) {
-      label.resize(kBarLabelBytes);
-      while (!label.empty() && (label.back() & 0x80)) label.pop_back();  // do not cut a character in half
-      label += "…";
-    }
-    fmt::format_to(out, R"(<g><title>{}: {} denied, {} of them newly</title>)", escaped(bar.label),
-                   grouped(bar.all), grouped(bar.newly));
-    fmt::format_to(out, R"(<text x="{}" y="{}" text-anchor="end">{}</text>)", kLabelWidth - 8, y + 16,
-                   escaped(label));
-    const double width = kBarWidth * share(bar.all, most);
-    fmt::format_to(out, R"(<rect class="denied" x="{}" y="{}" width="{:.1f}" height="{}"/>)", kLabelWidth,
-                   y + 4, width, kRowHeight - 8);
-    fmt::format_to(out, R"(<rect class="newly" x="{}" y="{}" width="{:.1f}" height="{}"/>)", kLabelWidth,
-                   y + 4, kBarWidth * share(bar.newly, most), kRowHeight - 8);
-    fmt::format_to(out, R"(<text x="{:.1f}" y="{}">{}</text></g>)", kLabelWidth + width + 6, y + 16,
-                   grouped(bar.all));
-    y += kRowHeight;
+    const auto share = [most](std::uint64_t amount) {
+      return percent(static_cast<double>(amount), static_cast<double>(most));
+    };
+    fmt::format_to(
+        std::back_inserter(out),
+        R"(<span class="label" title="{0}">{0}</span><span class="track" title="{1} denied, {2} newly">)"
+        R"(<i class="denied" style="width:{3:.2f}%"></i><i class="newly" style="width:{4:.2f}%"></i></span>)"
+        "<b>{1}</b>",
+        escaped(bar.label), grouped(bar.all), grouped(bar.newly), share(bar.all), share(bar.newly));
   }
-  return svg + "</svg>";
+  return out + "</div>";
 }
 
 }  // namespace sluice::plan

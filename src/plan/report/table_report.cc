@@ -41,8 +41,9 @@ void print(const ReportTable& table, std::string& out) {
 }  // namespace
 
 std::string to_table(const Report& report) {
-  std::string out = fmt::format("{} lines, {} to {}\n", grouped(report.lines.lines),
-                                instant_text(report.totals.first_us), instant_text(report.totals.last_us));
+  std::string out =
+      fmt::format("{}\n\n{} lines, {} to {}\n", verdict_text(report), grouped(report.lines.lines),
+                  instant_text(report.totals.first_us), instant_text(report.totals.last_us));
   print(totals_table(report), out);
   print(limits_table(report), out);
   print(keys_table(report), out);

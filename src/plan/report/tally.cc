@@ -17,7 +17,9 @@ void Tally::add(std::int64_t at_us, const CheckRequest& request, const Result<De
   totals_.newly_denied += newly;
   totals_.newly_allowed += denied_then && decision && decision->allowed;
   timeline_.add(at_us, denied, newly);
-  add_resource(Dimensions(request).resource(), denied, newly);
+  const bool has_pattern = decision && decision->policy && !decision->policy->source.resource.empty();
+  add_resource(has_pattern ? decision->policy->source.resource : Dimensions(request).resource(), denied,
+               newly);
   if (!decision) {
     ++totals_.refused;
     if (first_refusal_.empty()) first_refusal_ = decision.error().message;
