@@ -87,7 +87,6 @@ void EventEncoder::append(std::string& out, const QueuedEvent& queued, std::size
   append_text(out, ",\"tenant\":", event.tenant);
   append_text(out, ",\"policy\":", event.policy);
   if (event.policy_version > 0) append_number(out, ",\"policy_version\":", event.policy_version);
-  append_text(out, ",\"policy_id\":", event.policy_id);
   append_text(out, ",\"resource\":", event.resource);
   append_who(out, ",\"key\":", event.key);
   append_dimensions(out, event);

@@ -31,13 +31,12 @@ TEST(EventEncoder, WritesWhatIsKnown) {
                         .tenant = "search",
                         .policy = "api.read",
                         .policy_version = 3,
-                        .policy_id = "api.read",
                         .resource = "/search",
                         .key = "alice",
                         .dimensions = dimensions,
                         .request_id = "r-17"}),
       R"({"event_id":"9f3c-1-42","kind":"check","ts":1791666936250,"tenant":"search","policy":"api.read",)"
-      R"("policy_version":3,"policy_id":"api.read","resource":"/search","key":"alice",)"
+      R"("policy_version":3,"resource":"/search","key":"alice",)"
       R"("dimensions":{"ip":"192.0.2.7"},"cost":2,"allowed":true,"request_id":"r-17"})");
   EXPECT_EQ(encoded(encoder, {.kind = Kind::kReturn, .at_us = kAt, .cost = 5}, 7),
             R"({"event_id":"9f3c-1-7","kind":"return","ts":1791666936250,"cost":5,"allowed":true})");

@@ -25,7 +25,6 @@ struct UsageEvent {
   std::string_view tenant;
   std::string_view policy;  // that decided; empty: none applied
   std::int64_t policy_version = 0;
-  std::string_view policy_id;  // that the caller named
   std::string_view resource;
   std::string_view key;
   std::span<const Dimension> dimensions;  // at most kDimensionsMax

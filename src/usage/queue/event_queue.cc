@@ -10,14 +10,24 @@ namespace {
 constexpr std::size_t kAlignment = 8;
 constexpr std::size_t kRingBytesMin = 64u << 10;
 
-enum Text : std::uint8_t { kTenant, kPolicy, kPolicyId, kResource, kKey, kRequestId, kTexts };
+enum Text : std::uint8_t { kTenant, kPolicy, kResource, kKey, kRequestId, kTexts };
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
 
+// Most texts are short: two overlapping words are cheaper than a call. Texts of up to a word are rare.
 char* put(char* at, std::string_view text) {
-  if (text.empty()) return at;
-  std::memcpy(at, text.data(), text.size());
-  return at + text.size();
+  const std::size_t size = text.size();
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  if (size >= kWord && size <= 2 * kWord) [[likely]] {
+    std::uint64_t first = 0, last = 0;
+    std::memcpy(&first, text.data(), kWord);
+    std::memcpy(&last, text.data() + size - kWord, kWord);
+    std::memcpy(at, &first, kWord);
+    std::memcpy(at + size - kWord, &last, kWord);
+  } else if (size > 0) {
+    std::memcpy(at, text.data(), size);
+  }
+  return at + size;
 }
 
 std::string_view take(const char*& at, std::size_t bytes) {
@@ -28,7 +38,7 @@ std::string_view take(const char*& at, std::size_t bytes) {
 
 }  // namespace
 
-// How an event begins in the ring. The texts follow: first the six, then those of the dimensions, each of
+// How an event begins in the ring. The texts follow: first the five, then those of the dimensions, each of
 // which begins with its two lengths.
 struct EventQueue::Head {
   std::uint32_t bytes;  // of all of it
@@ -71,8 +81,8 @@ char* EventQueue::reserve(std::size_t bytes) {
 }
 
 bool EventQueue::push(const UsageEvent& event) {
-  std::size_t bytes = sizeof(Head) + event.tenant.size() + event.policy.size() + event.policy_id.size() +
-                      event.resource.size() + event.key.size() + event.request_id.size();
+  std::size_t bytes = sizeof(Head) + event.tenant.size() + event.policy.size() + event.resource.size() +
+                      event.key.size() + event.request_id.size();
   for (const Dimension& dimension : event.dimensions)
     bytes += sizeof(DimensionSizes) + dimension.name.size() + dimension.value.size();
   bytes = aligned(bytes);
@@ -93,15 +103,14 @@ bool EventQueue::push(const UsageEvent& event) {
                   .at_us = event.at_us,
                   .cost = event.cost,
                   .policy_version = event.policy_version,
-                  .sizes = {size(event.tenant), size(event.policy), size(event.policy_id),
-                            size(event.resource), size(event.key), size(event.request_id)},
+                  .sizes = {size(event.tenant), size(event.policy), size(event.resource), size(event.key),
+                            size(event.request_id)},
                   .replayed = event.replayed,
                   .dimensions = static_cast<std::uint8_t>(event.dimensions.size())};
   std::memcpy(begin, &head, sizeof(Head));
   char* at = begin + sizeof(Head);
   at = put(at, event.tenant);
   at = put(at, event.policy);
-  at = put(at, event.policy_id);
   at = put(at, event.resource);
   at = put(at, event.key);
   at = put(at, event.request_id);
@@ -138,7 +147,6 @@ bool EventQueue::pop(QueuedEvent& out) {
   event.policy_version = head.policy_version;
   event.tenant = take(at, head.sizes[kTenant]);
   event.policy = take(at, head.sizes[kPolicy]);
-  event.policy_id = take(at, head.sizes[kPolicyId]);
   event.resource = take(at, head.sizes[kResource]);
   event.key = take(at, head.sizes[kKey]);
   event.request_id = take(at, head.sizes[kRequestId]);

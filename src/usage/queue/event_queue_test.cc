@@ -24,7 +24,6 @@ TEST(EventQueue, GivesBackWhatItWasGiven) {
                           .tenant = "search",
                           .policy = "api.read",
                           .policy_version = 47,
-                          .policy_id = "api.read",
                           .resource = "/search",
                           .key = "alice",
                           .dimensions = dimensions,
@@ -41,7 +40,6 @@ TEST(EventQueue, GivesBackWhatItWasGiven) {
   EXPECT_EQ(out.event.tenant, "search");
   EXPECT_EQ(out.event.policy, "api.read");
   EXPECT_EQ(out.event.policy_version, 47);
-  EXPECT_EQ(out.event.policy_id, "api.read");
   EXPECT_EQ(out.event.resource, "/search");
   EXPECT_EQ(out.event.key, "alice");
   EXPECT_EQ(out.event.request_id, "r-1");
@@ -95,7 +93,6 @@ TEST(EventQueue, TakesTheLargestEventThatThereIs) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(queue.push({.tenant = value,
                             .policy = name,
-                            .policy_id = name,
                             .resource = resource,
                             .key = value,
                             .dimensions = dimensions,
