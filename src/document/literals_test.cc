@@ -138,7 +138,7 @@ TEST(Literals, AUnitInWordsIsGuessed) {
   EXPECT_TRUE(rate("5/year").ends_with("N/90s")) << rate("5/year");
   EXPECT_TRUE(rate("5/w").ends_with("N/90s")) << rate("5/w");
   EXPECT_TRUE(rate("5/").ends_with("N/90s")) << rate("5/");
-  EXPECT_TRUE(parse_duration_us("3 hours").error().ends_with("or 7d"));
+  EXPECT_TRUE(parse_duration_us("3 fortnights").error().ends_with("or 7d"));
   EXPECT_TRUE(parse_duration_us("3hours").error().ends_with("; did you mean \"3h\"?"));
 }
 
