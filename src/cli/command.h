@@ -26,6 +26,7 @@ void add_plan(CLI::App& app, int& exit_code);
 void add_switch(CLI::App& app, int& exit_code);
 void add_lease(CLI::App& app, int& exit_code);
 void add_hotkeys(CLI::App& app, int& exit_code);
+void add_why(CLI::App& app, int& exit_code);
 void add_audit(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_key(CLI::App& app, int& exit_code);

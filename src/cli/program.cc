@@ -23,6 +23,7 @@ constexpr struct {
                {"plan", "Policies and users"},
                {"user", "Policies and users"},
                {"hotkeys", "Operate"},
+               {"why", "Operate"},
                {"lease", "Operate"},
                {"key", "Operate"},
                {"switch", "Operate"},
@@ -44,8 +45,8 @@ void define_program(CLI::App& app, std::vector<std::string> serve_arguments, int
       "See also `sluice help COMMAND`.");
   add_serve(app, std::move(serve_arguments), exit_code);
   for (Add* const add :
-       {add_bench, add_check, add_usage, add_reset, add_policy, add_plan, add_user, add_hotkeys, add_lease,
-        add_key, add_switch, add_token, add_audit, add_completion, add_help, add_version})
+       {add_bench, add_check, add_usage, add_reset, add_policy, add_plan, add_user, add_hotkeys, add_why,
+        add_lease, add_key, add_switch, add_token, add_audit, add_completion, add_help, add_version})
     add(app, exit_code);
   for (const auto& [name, group] : kGroups) app.get_subcommand(name)->group(group);
 }

@@ -16,6 +16,10 @@
 #include "engine/lease/lease_book.h"
 #include "engine/request/given_limits.h"
 
+namespace sluice {
+class DecisionRecord;  // engine/record/decision_record.h
+}
+
 namespace sluice::doors {
 
 // Whether the node wants traffic, and problems that an operator should know about in either case.
@@ -61,11 +65,13 @@ struct DoorOptions {
   std::function<void(const ResetReport& report)> on_reset;
   // Whether the audit log has room for one more record. If not, nothing is reset. Empty: always.
   std::function<bool()> can_record_reset;
-  NodeCapacity* capacity = nullptr;     // limit on checks; null: none
-  LeaseBook* leases = nullptr;          // those that this node has granted; never null in a server
-  const HotKeys* hot_keys = nullptr;    // never null in a server
-  const Clock* clock = nullptr;         // for the leases and hot keys; never null in a server
-  GivenLimits* given_limits = nullptr;  // limits that come with requests; never null in a server
+  NodeCapacity* capacity = nullptr;           // limit on checks; null: none
+  LeaseBook* leases = nullptr;                // those that this node has granted; never null in a server
+  const HotKeys* hot_keys = nullptr;          // never null in a server
+  const DecisionRecord* decisions = nullptr;  // never null in a server
+  std::string node_name;                      // of this node, in answers about several
+  const Clock* clock = nullptr;               // for the leases and hot keys; never null in a server
+  GivenLimits* given_limits = nullptr;        // limits that come with requests; never null in a server
   // The multi-rate API's policy for keys that no entry matches; never null in a server.
   std::shared_ptr<const CompiledPolicy> multi_rate_default;
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <random>
-#include <thread>
 
 #include "base/limits.h"
 #include "control/access/bootstrap_file.h"
@@ -17,6 +16,7 @@
 #include "server/first_token_news.h"
 #include "server/setup/key_secrets.h"
 #include "server/setup/ledger_setup.h"
+#include "server/setup/node_setup.h"
 #include "server/setup/usage_setup.h"
 #include "telemetry/check_metrics.h"
 #include "telemetry/exposure.h"
@@ -27,12 +27,10 @@
 namespace sluice::server {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 // An idle HTTP/1 connection is told to close by the answer to its next request. It has as long for that as
 // load balancers have to notice, within these bounds.
 constexpr std::uint64_t kIdleNoticeMsMin = 100, kIdleNoticeMsMax = 1'000;
 constexpr std::int64_t kUsageFlushUsMin = 200'000;
-constexpr std::uint64_t kLocalLimiterMiB = 64;  // for `on_failure: local`, with counters elsewhere
 
 // The value, or a CommandError that names the flag it came from.
 template <class T>
@@ -40,21 +38,6 @@ T value_of(Result<T> result, std::string_view flag) {
   if (!result) throw CommandError(fmt::format("--{}: {}", flag, result.error().message));
   return std::move(*result);
 }
-
-// Each thread has its own connection to every server.
-int thread_count(int wanted, std::optional<int> connections_max) {
-  if (wanted == 0) {
-    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    return std::min(cores, connections_max.value_or(cores));
-  }
-  if (connections_max && wanted > *connections_max)
-    throw CommandError(fmt::format(
-        "REDIS_MAX_CONN allows {} connections, but each of the {} threads needs one; lower --threads",
-        *connections_max, wanted));
-  return wanted;
-}
-
-const StoreSettings& default_store(const Cells& cells) { return cells.list().front().store; }
 
 // Identifies the default store.
 std::string store_text(const Cells& cells) {
@@ -69,12 +52,6 @@ KeyHasher hasher_for(const ServeOptions& options, const Cells& cells,
   const bool has_secret = secrets || !options.key_secret.empty();
   return may_share || has_secret ? shared_hasher(options.key_secret, secrets)
                                  : KeyHasher::with_random_secret();
-}
-
-std::uint64_t memory_bytes(const ServeOptions& options, const Cells& cells) {
-  const std::uint64_t bytes = options.memory_mib * kMiB;
-  const bool only_for_failures = default_store(cells).redis && options.cells.empty();
-  return only_for_failures ? std::min(bytes, kLocalLimiterMiB * kMiB) : bytes;
 }
 
 std::shared_ptr<const doors::Deprecations> deprecations(const ServeOptions& options, std::int64_t now_us) {
@@ -177,6 +154,7 @@ Node::Node(const ServeOptions& options)
       known_callers_(tokens_, wall_clock_, &identities_.registry()),
       self_limits_(clock_, {options.admin_reads_per_minute, options.admin_writes_per_minute}),
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
+      decisions_(decision_settings(options, *cells_.current()), hasher_),
       degraded_latency_us_(options.degraded_latency_ms * 1'000),
       drain_us_(static_cast<std::int64_t>(options.drain_seconds) * 1'000'000),
       usage_(start_usage(options, clock_, key_secrets_, log_sentence)),
@@ -286,6 +264,8 @@ void Node::connect_doors(const ServeOptions& options) {
   doors.known_callers = &known_callers_;
   doors.leases = &leases_;
   doors.hot_keys = &hot_keys_;
+  doors.decisions = &decisions_;
+  doors.node_name = node_name();
   doors.clock = &clock_;
   doors.given_limits = &given_limits_;
   doors.multi_rate_default = doors::make_multi_rate_default(snapshots_, params_);
@@ -306,8 +286,8 @@ std::string Node::metrics() {
          rollouts_.metrics() + switch_controller_.metrics() + outbox_.metrics() + self_limits_.metrics() +
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
          settings_status_.metrics() + connection_metrics() + accuracy_metrics() +
-         (usage_ ? usage_->metrics() : "") + policy_count_metrics(*catalog_.current()) +
-         process_metrics(SLUICE_VERSION);
+         (usage_ ? usage_->metrics() : "") + decisions_.metrics() +
+         policy_count_metrics(*catalog_.current()) + process_metrics(SLUICE_VERSION);
 }
 
 // What may pass beyond the limits now; docs/accuracy.md.
@@ -401,6 +381,7 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .key_secrets = key_secrets_.get(),
                                   .totals = totals_,
                                   .hot_keys = hot_keys_,
+                                  .decisions = decisions_,
                                   .node_leases = options.node_leases,
                                   .draining = draining_,
                                   .usage = usage_.get(),

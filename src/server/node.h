@@ -22,6 +22,7 @@
 #include "engine/admission/big_switch.h"
 #include "engine/admission/load_gate.h"
 #include "engine/hot/hot_keys.h"
+#include "engine/record/decision_record.h"
 #include "engine/request/given_limits.h"
 #include "net/server.h"
 #include "policy/files/policy_file_loader.h"
@@ -129,6 +130,7 @@ class Node {
   admin::SelfLimits self_limits_;
   std::optional<NodeCapacity> capacity_;  // nullopt: no bound
   KeyHasher hasher_;
+  DecisionRecord decisions_;
   const std::int64_t degraded_latency_us_;
   std::atomic<bool> draining_ = false;
   const std::int64_t drain_us_;

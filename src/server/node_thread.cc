@@ -26,6 +26,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       transport_(loop),
       random_(seed),
       hot_(shared.hot_keys, shared.hasher, random_(), shared.key_secrets == nullptr),
+      decisions_(shared.decisions),
       cells_generation_(shared.cells.generation()),
       admin_(shared.admin, random_()),
       throttle_(shared.policies, shared.params) {
@@ -36,6 +37,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
                                     log_about_store, shared_.cell_memory, shared_.key_secrets});
   if (shared_.usage) observers_.push_back(&usage_.emplace(shared_.usage->add_queue()));
+  if (shared_.decisions.is_on()) observers_.push_back(&decisions_);
   engine_.emplace(Engine::Parts{.store = stores_->default_store(),
                                 .policies = shared_.policies,
                                 .hasher = shared_.hasher,

@@ -13,6 +13,7 @@
 #include "doors/app.h"
 #include "engine/engine.h"
 #include "engine/hot/hot_keys.h"
+#include "engine/record/decision_record.h"
 #include "net/loop_hooks.h"
 #include "net/socket/event_loop.h"
 #include "net/socket/tcp_transport.h"
@@ -44,6 +45,7 @@ class NodeThread final : public net::LoopHooks {
     SecretRing* key_secrets;  // behind the hasher; null: none
     DecisionTotals& totals;
     HotKeys& hot_keys;
+    DecisionRecord& decisions;
     bool node_leases;                   // of promoted keys, from Redis
     const std::atomic<bool>& draining;  // the node is about to stop
     usage::UsageSender* usage;          // null: nobody wants usage events
@@ -84,6 +86,7 @@ class NodeThread final : public net::LoopHooks {
   net::TcpTransport transport_;
   std::mt19937_64 random_;
   HotSketch hot_;
+  LoopDecisions decisions_;
   std::uint64_t cells_generation_;
   std::optional<CellStores> stores_;
   std::optional<CellMover> mover_;  // on one thread only

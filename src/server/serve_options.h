@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/limits/control_limits.h"
+#include "base/limits/decision_limits.h"
 #include "base/limits/hot_key_limits.h"
 #include "base/limits/usage_limits.h"
 #include "store/redis/key_prefix.h"
@@ -46,9 +47,11 @@ struct ServeOptions {
   int nodes = 1;
   std::uint64_t memory_mib = 1024;
   std::uint64_t buffer_mib = 128;
-  std::int64_t hot_key_rate = kHotKeyRate;  // 0: no key is promoted
-  bool node_leases = false;                 // this node leases units of promoted keys from Redis for itself
-  int threads = 0;                          // 0: one per core
+  std::uint64_t decisions_mib = kDecisionsMiB;           // 0: no record of decisions
+  std::uint32_t decision_sample = kDecisionSampleOneIn;  // one in so many allowed ones; 0: none
+  std::int64_t hot_key_rate = kHotKeyRate;               // 0: no key is promoted
+  bool node_leases = false;  // this node leases units of promoted keys from Redis for itself
+  int threads = 0;           // 0: one per core
   std::string headers = "ietf,x-epoch";
   std::string envoy_headers = "ietf";
   std::string envoy_refunds = "operator";

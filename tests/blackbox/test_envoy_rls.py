@@ -130,6 +130,7 @@ def test_costs_that_are_known_afterwards(server, grpc_stub, tmp_path):
     assert [one.overall_code for one in looks] == [OK, OK, OK, OVER_LIMIT], "exactly used up is not over the limit"
     assert [one.statuses[0].limit_remaining for one in looks] == [20, 10, 0, 0]
     assert looks[3].dynamic_metadata["denied_by"]["reason"] == "limited"
+    assert looks[3].dynamic_metadata["denied_by"]["policy_version"] >= 1
     assert 0 < looks[3].dynamic_metadata["denied_by"]["retry_after_ms"] <= 86_400_000
     assert stub.ShouldRateLimit(request("another", {"entries": {"key2": "other"}, "hits": 0})).overall_code == OK
 

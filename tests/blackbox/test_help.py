@@ -13,7 +13,7 @@ def said(*arguments):
 COMMANDS = ["", "serve", "check", "policy", "policy validate", "policy apply", "policy list", "policy show", "policy diff",
             "policy rollback", "policy rollout", "policy rollout start", "policy rollout status", "policy rollout advance",
             "policy rollout abort", "policy import-envoy", "plan", "switch", "switch open", "switch normal", "switch status",
-            "lease", "lease list", "hotkeys", "audit", "audit verify", "audit list", "bench", "key", "usage", "reset", "user",
+            "lease", "lease list", "hotkeys", "why", "audit", "audit verify", "audit list", "bench", "key", "usage", "reset", "user",
             "user list", "user limits", "user tier", "user override", "user override add", "user override remove", "token",
             "token create", "token list", "token revoke", "help", "version"]
 

@@ -129,6 +129,8 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--bootstrap-token-file",
                                          "--metrics-open",
                                          "--buffer-mib",
+                                         "--decisions-mib",
+                                         "--decision-sample",
                                          "--hot-key-rate",
                                          "--node-leases",
                                          "--headers",
@@ -222,6 +224,12 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   add("memory-mib", o.memory_mib, "memory for counters, in MiB")->check(CLI::Range(1, 1 << 20));
   add("buffer-mib", o.buffer_mib, "memory for requests in flight, unread answers and TLS, in MiB")
       ->check(CLI::Range(kBufferMiBMin, kBufferMiBMax));
+  add("decisions-mib", o.decisions_mib,
+      "memory for recent decisions, for `sluice why`, in MiB; 0: none are kept")
+      ->check(CLI::Range(std::uint64_t{0}, kDecisionsMiBMax));
+  add("decision-sample", o.decision_sample,
+      "of the checks that are allowed as usual, keep one in so many; 0: none")
+      ->check(CLI::Range(0, 1'000'000));
   add("hot-key-rate", o.hot_key_rate,
       "checks a second from which callers of a key are advised to lease; 0: never")
       ->check(CLI::Range(std::int64_t{0}, kRateMax));

@@ -68,6 +68,8 @@ TEST_F(ServeOptionsTest, EveryFlagIsAlsoAVariable) {
       {"policies", "SLUICE_POLICIES", "policies.yaml"},
       {"policy-db", "SLUICE_POLICY_DB", "sqlite:other.db"},
       {"state-dir", "SLUICE_STATE_DIR", "state"},
+      {"decisions-mib", "SLUICE_DECISIONS_MIB", "7"},
+      {"decision-sample", "SLUICE_DECISION_SAMPLE", "7"},
       {"hot-key-rate", "SLUICE_HOT_KEY_RATE", "50"},
       {"node-leases", "SLUICE_NODE_LEASES", "true"},
       {"before-policies", "SLUICE_BEFORE_POLICIES", "closed"},

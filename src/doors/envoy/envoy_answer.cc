@@ -64,7 +64,10 @@ bool is_told(const PlannedDescriptor& descriptor, const EnvoyStatus& status) {
 
 DocumentNode denial_node(const Decision& decision) {
   DocumentNode why = map_node();
-  if (decision.policy) put(why, "policy_id", text_node(decision.policy->source.id));
+  if (decision.policy) {
+    put(why, "policy_id", text_node(decision.policy->source.id));
+    put(why, "policy_version", number_node(decision.policy->version_number()));
+  }
   if (decision.tightest) put(why, "limit", text_node(decision.tightest->limit->name()));
   put(why, "reason", text_node(to_string(decision.reason)));
   put(why, "retry_after_ms", number_node(decision.retry_after_ms()));

@@ -8,6 +8,7 @@
 
 #include "doors/app.h"
 #include "doors/grpc/multi_rate_service.h"
+#include "engine/record/decision_record.h"
 #include "engine/testing/engine_fixture.h"
 #include "net/grpc/protobuf_wire.h"
 #include "net/testing/reply.h"
@@ -77,6 +78,8 @@ class DoorsFixture : public sluice::testing::EngineFixture {
     options.given_limits = &given_limits;
     options.leases = &leases;
     options.hot_keys = &hot_keys;
+    options.decisions = &decisions;
+    options.node_name = "node-1";
     options.clock = &clock;
     options.multi_rate_default = make_multi_rate_default(snapshots, params);
     options.readiness = [this] { return readiness; };
@@ -143,6 +146,8 @@ class DoorsFixture : public sluice::testing::EngineFixture {
   control::KnownCallers known_callers{tokens, clock, &identities};
   GivenLimits given_limits{params};
   LeaseBook leases;
+  DecisionRecord decisions{{.sample_one_in = 1}, hasher};
+  LoopDecisions loop_decisions{decisions};
   DoorOptions options = options_with(known_callers);
   App app{engine, options, 1};
 };

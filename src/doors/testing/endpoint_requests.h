@@ -37,7 +37,8 @@ class EndpointRequests {
  public:
   // Whether requests to this endpoint can name a tenant's counters in every way.
   static bool takes_any_naming(std::string_view path) {
-    return (path.starts_with("/v1/") && path != "/v1/leases" && path != "/v1/hotkeys") ||
+    return (path.starts_with("/v1/") && path != "/v1/leases" && path != "/v1/hotkeys" &&
+            path != "/v1/decisions") ||
            path.starts_with("/sluice.v1.");
   }
   // Whether a request of one's own can be answered. Else it is about something that does not exist.
@@ -55,7 +56,8 @@ class EndpointRequests {
     if (path == "/v1/lease")
       return {"", R"({"want":1,"request_id":")" + request_id(about) + R"(",)" + members(about) + "}"};
     if (path == "/v1/lease/return") return {"", R"({"unused":1,"lease_id":")" + lease_id(about) + R"("})"};
-    if (path == "/v1/leases" || path == "/v1/hotkeys") return {without_key(query(about)), ""};
+    if (path == "/v1/leases" || path == "/v1/hotkeys" || path == "/v1/decisions")
+      return {without_key(query(about)), ""};
     if (path == "/v1/authorize" || path == "/v1/usage") return {query(about), ""};
     if (path == "/json")
       return {"", R"({"domain":")" + about.tenant + R"(","descriptors":[{"entries":[{"key":"key","value":")" +
