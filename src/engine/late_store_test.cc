@@ -329,9 +329,9 @@ class LocalRuleTest : public LateStoreTest {
     ASSERT_TRUE(snapshot);
     snapshots.publish(*snapshot);
   }
-  int admitted(int asked) {
+  int admitted(int asked, const char* key = "u") {
     answers.clear();
-    for (int i = 0; i < asked; ++i) ask({.tenant = "t", .key = "u"});
+    for (int i = 0; i < asked; ++i) ask({.tenant = "t", .key = key});
     int count = 0;
     for (const Answer& answer : answers) {
       EXPECT_TRUE(answer.degraded);
@@ -361,6 +361,41 @@ TEST_F(LocalRuleTest, ThePolicysOwnNumbersWin) {
   policy.local = make_limit_params(Algorithm::kGcra, {10, kSecondUs}, 3).value();
   publish_for(4, policy);
   EXPECT_EQ(admitted(60), 3);
+}
+
+// A cap behind a limit per user, and requests that the first limit does not count.
+TEST_F(LocalRuleTest, ThePolicysOwnNumbersLiftNoOtherLimit) {
+  Policy policy = make_policy("p", {make_limit({.name = "user", .per = {"user"}, .rate = {100, kSecondUs}}),
+                                    make_limit({.name = "cap", .per = {"tenant"}, .rate = {20, kSecondUs}})});
+  policy.local = make_limit_params(Algorithm::kGcra, {10, kSecondUs}, 3).value();
+  publish_for(4, policy);
+  for (int i = 0; i < 40; ++i) ask({.tenant = "t"});
+  EXPECT_EQ(std::ranges::count_if(answers, &Answer::allowed), 5) << "nobody is named: a share of the cap";
+  clock.advance(10 * kSecondUs);
+  answers.clear();
+  for (int i = 0; i < 40; ++i) ask({.tenant = "t", .key = "u" + std::to_string(i % 20)});
+  EXPECT_EQ(std::ranges::count_if(answers, &Answer::allowed), 5) << "many users";
+}
+
+// These are not divided among the nodes.
+TEST_F(LocalRuleTest, UsersWithNumbersOfTheirOwnHaveThese) {
+  const auto own = [](std::int64_t count) {
+    return make_limit_params(Algorithm::kGcra, {count, 3'600 * kSecondUs}, {}).value();
+  };
+  Policy policy = make_policy("p", {make_limit({.name = "user", .rate = {20, 3'600 * kSecondUs}})});
+  for (const bool has_local : {false, true}) {
+    if (has_local) policy.local = own(2);
+    publish_for(4, policy);
+    snapshots.publish(snapshots.current()
+                          ->with({.put_users = {{.id = "more", .overrides = {{"p", "user", own(40), 0}}},
+                                                {.id = "less", .overrides = {{"p", "user", own(4), 0}}}}},
+                                 params)
+                          .value());
+    clock.advance(7'200 * kSecondUs);
+    EXPECT_EQ(admitted(60, "u"), has_local ? 2 : 5);
+    EXPECT_EQ(admitted(60, "more"), has_local ? 2 : 40);
+    EXPECT_EQ(admitted(60, "less"), has_local ? 2 : 4);
+  }
 }
 
 TEST_F(LocalRuleTest, TheStoresCountersAreNotTouched) {

@@ -19,19 +19,17 @@ bool has_all_dimensions_of(const CompiledLimit& limit, const CompiledLimit& othe
   return std::ranges::includes(limit.per(), other.per());  // both are sorted
 }
 
-// What the local limiter may admit to one key of a limit at once. A limit without local numbers is held only
-// by another one that has them and counts each of its keys within one of its own.
-Units local_units(std::span<const CompiledLimit> limits) {
-  Units most = 0;
+// What the local limiter may admit to one key of a limit at once: what its own local numbers hold, or those
+// of another limit that counts each of its keys within one of its own. REQUIRES: all have local numbers.
+std::uint64_t local_units(std::span<const CompiledLimit> limits) {
+  std::uint64_t most = 0;
   for (const CompiledLimit& limit : limits) {
     if (limit.is_none) continue;
-    Units units;
-    for (const CompiledLimit& counted : limits) {
-      if (!counted.local || !has_all_dimensions_of(limit, counted)) continue;
-      const auto held = static_cast<std::uint64_t>(counted.local->numbers->capacity);
-      units = std::min(units.value_or(held), held);
-    }
-    most = larger(most, units);
+    std::uint64_t units = UINT64_MAX;
+    for (const CompiledLimit& counted : limits)
+      if (has_all_dimensions_of(limit, counted))
+        units = std::min(units, static_cast<std::uint64_t>(counted.local->numbers->capacity));
+    most = std::max(most, units);
   }
   return most;
 }
@@ -47,8 +45,8 @@ Units failure_units(const CompiledPolicy& policy, const Exposure& exposure) {
       break;
   }
   if (!redis_leaves_checks) return 0;  // without memory, local denies
-  Units most = local_units(policy.limits);
-  for (const CompiledTier& tier : policy.tiers) most = larger(most, local_units(tier.limits));
+  std::uint64_t most = local_units(policy.limits);
+  for (const CompiledTier& tier : policy.tiers) most = std::max(most, local_units(tier.limits));
   return most;
 }
 

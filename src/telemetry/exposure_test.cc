@@ -97,8 +97,9 @@ TEST_F(ExposureTest, OfSeveralLimitsAndTiersTheLargestShareCounts) {
   EXPECT_EQ(bound_of(policy, kFails), 50u);
 }
 
-// `local` numbers hold the first limit only, and another one if each of its keys is within one of the first.
-TEST_F(ExposureTest, LocalNumbersHoldTheFirstLimit) {
+// `local` numbers hold the first limit, and another one if each of its keys is within one of the first. Else
+// that has its share.
+TEST_F(ExposureTest, LocalNumbersHoldTheFirstLimitAndSharesTheOthers) {
   const auto local = [&](std::vector<std::string> first, std::vector<std::string> second) {
     Policy policy = with(OnFailure::kLocal, {limit(std::move(first), 10), limit(std::move(second), 40)});
     policy.local = make_limit_params(Algorithm::kGcra, {3, kHourUs}, {}).value();
@@ -106,7 +107,7 @@ TEST_F(ExposureTest, LocalNumbersHoldTheFirstLimit) {
   };
   EXPECT_EQ(local({"key"}, {"key"}), 3u);
   EXPECT_EQ(local({"tenant"}, {"key", "tenant"}), 3u);
-  EXPECT_EQ(local({"key", "tenant"}, {"tenant"}), kNoBound) << "a tenant with many keys";
+  EXPECT_EQ(local({"key", "tenant"}, {"tenant"}), 20u) << "a tenant with many keys";
 }
 
 TEST_F(ExposureTest, ACandidateIsInForceForSome) {

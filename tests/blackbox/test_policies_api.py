@@ -101,6 +101,9 @@ def test_an_idempotency_key_gives_the_same_answer_twice(client):
     assert len(expect(client.get("/v1/policies/p/versions"), 200)["versions"]) == 1
     expect_problem(put(client, "30/h", **{"Idempotency-Key": "once"}), 422, "idempotency-key")
     assert limit(client) == 20
+    expect(put(client, "40/h"), 200)
+    later = put(client, "20/h", **{"Idempotency-Key": "once"})
+    assert (later.status, later.body) == (first.status, first.body) and limit(client) == 40
     expect_problem(put(client, "20/h", **{"Idempotency-Key": "k" * 129}), 400, "idempotency-key")
 
 

@@ -18,6 +18,23 @@ namespace {
 using ledger::Kind;
 using ledger::Record;
 
+DocumentNode stored_document(const Record& record) {
+  Problems unused;
+  auto document = record.body.empty() ? std::nullopt : parse_document_tree(record.body, record.name, unused);
+  return document ? *std::move(document) : null_node();
+}
+
+// The view of a policy as it was written, as policy_view() of it: a repeated call gets the same answer,
+// whatever has become of the policy since.
+DocumentNode written_view(const Record& record) {
+  DocumentNode view = map_node();
+  put(view, "id", text_node(record.name));
+  put(view, "version", number_node(record.version));
+  put(view, "source", text_node("api"));
+  put(view, "document", stored_document(record));
+  return view;
+}
+
 // The view of a stored version; its document is null if it was a withdrawal.
 DocumentNode version_view(const Record& record) {
   DocumentNode view = map_node();
@@ -27,9 +44,7 @@ DocumentNode version_view(const Record& record) {
   put(view, "actor", text_node(record.actor));
   put_text(view, "reason", record.reason);
   put(view, "at", text_node(instant_text(record.at_us)));
-  Problems unused;
-  auto document = record.body.empty() ? std::nullopt : parse_document_tree(record.body, record.name, unused);
-  put(view, "document", document ? *std::move(document) : null_node());
+  put(view, "document", stored_document(record));
   return view;
 }
 
@@ -55,10 +70,10 @@ Result<Policy> policy_of_body(const AdminCall& call) {
 }
 
 AdminAnswer written_answer(AdminContext& context, const Record& record) {
-  const auto snapshot = context.catalog.current();
-  const CompiledPolicy* const now = snapshot->find(record.name);
   AdminAnswer answer;
   if (is_staged(record)) {  // the policy itself is unchanged
+    const auto snapshot = context.catalog.current();
+    const CompiledPolicy* const now = snapshot->find(record.name);
     answer.status = 202;
     answer.version = version_in_force(record);
     answer.location = "/v1/policies/" + record.name + "/rollout";
@@ -67,10 +82,7 @@ AdminAnswer written_answer(AdminContext& context, const Record& record) {
   }
   answer.status = record.version == 1 ? 201 : 200;
   answer.version = record.version;
-  if (now && now->source.version == record.version)
-    answer.body = policy_view(context, *now);
-  else
-    answer.body = version_view(record);  // the policy has changed since
+  answer.body = written_view(record);
   return answer;
 }
 

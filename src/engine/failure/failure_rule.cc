@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace sluice {
+namespace {
+
+// Whether a user's own numbers apply to the limit. The policy's `local` numbers are for everybody.
+bool is_their_own(const LimitStatus& status) {
+  const bool has_local_numbers = status.policy->source.local && status.limit->index == 0;
+  return status.numbers != status.limit->numbers && !has_local_numbers;
+}
+
+}  // namespace
 
 std::int64_t FailureRule::store_time_us(std::span<const LimitStatus> limits) {
   std::int64_t lifted_us = 0, denied_us = INT64_MAX;
@@ -67,10 +76,13 @@ Verdict FailureRule::ask_local(const Answered& enforced, Decision& decision) {
     const LimitStatus& status = enforced.limits[i];
     if (!status.limit->local) continue;
     charges_[size] = enforced.charges[i];
-    charges_[size].params = status.limit->local->params;
     const CompiledLimit& local = *status.limit->local;
     limits_[size] = {
-        .policy = status.policy, .limit = &local, .numbers = local.numbers, .result = &results_[size]};
+        .policy = status.policy, .limit = &local, .numbers = status.numbers, .result = &results_[size]};
+    if (!is_their_own(status)) {
+      charges_[size].params = local.params;
+      limits_[size].numbers = local.numbers;
+    }
     ++size;
   }
   if (size == 0) return Verdict::kAllowed;

@@ -170,12 +170,13 @@ class LimitCompiler {
     return params;
   }
 
-  // A policy's `local` numbers apply to its first limit; without them, each limit gets its share.
+  // A policy's `local` numbers apply to its first limit. Every other limit gets its share, so that none is
+  // lifted: neither a cap behind the first limit, nor all of them for requests that the first does not count.
   Result<std::shared_ptr<const CompiledLimit>> compile_local(const CompiledLimit& limit) {
-    if (policy_.local && limit.index != 0) return nullptr;
     auto local = std::make_shared<CompiledLimit>(limit);
+    const bool has_own = policy_.local && limit.index == 0;
     local->params =
-        params_.intern(policy_.local ? *policy_.local : share_of(*limit.numbers, options_.nodes), whose());
+        params_.intern(has_own ? *policy_.local : share_of(*limit.numbers, options_.nodes), whose());
     if (local->params == 0) return too_many_numbers(whose());
     local->numbers = &params_[local->params];
     return local;
