@@ -18,9 +18,10 @@ class App final : public net::Application {
   // `seed` feeds the jitter of Retry-After; each thread needs its own.
   // `admin`: null if there is no admin API; must outlive this object.
   // `throttle`: null if there is no Redis protocol; must outlive this object.
+  // `nodes`: null if there is no exchange between nodes; must outlive this object.
   App(Engine& engine, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
-      ThrottleLimits* throttle = nullptr)
-      : context_(engine, options, seed, admin), throttle_(throttle) {}
+      ThrottleLimits* throttle = nullptr, NodesSeam* nodes = nullptr)
+      : context_(engine, options, seed, admin, nodes), throttle_(throttle) {}
 
   void handle_http(const net::HttpRequest& request, net::HttpReply& reply) override;
   void handle_unary(const net::GrpcContext& context, std::string_view message,

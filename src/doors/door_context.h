@@ -20,6 +20,8 @@
 
 namespace sluice::doors {
 
+class NodesSeam;
+
 // Scratch space for one call of the Envoy door; reused, so that it allocates nothing once warm.
 struct EnvoyScratch {
   EnvoyRequest request;
@@ -32,12 +34,14 @@ struct EnvoyScratch {
 
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.
 struct DoorContext {
-  // `seed` feeds the jitter of Retry-After. `the_admin`: null if there is no admin API. All outlive it.
+  // `seed` feeds the jitter of Retry-After. `the_admin`: null if there is no admin API. `the_nodes`: null if
+  // there is no exchange between nodes. All outlive it.
   DoorContext(Engine& loop_engine, const DoorOptions& door_options, std::uint64_t seed,
-              AdminSeam* the_admin = nullptr)
+              AdminSeam* the_admin = nullptr, NodesSeam* the_nodes = nullptr)
       : engine(loop_engine),
         options(door_options),
         admin(the_admin),
+        nodes(the_nodes),
         lease_ids(seed),
         health(door_options),
         gate(door_options.capacity),
@@ -57,6 +61,7 @@ struct DoorContext {
   const DoorOptions& options;
   std::optional<control::Authenticator> authenticator;  // knows options.known_callers
   AdminSeam* const admin;
+  NodesSeam* const nodes;
   std::mt19937_64 lease_ids;  // for leases without a request_id
   Health health;
   LoadGate gate;

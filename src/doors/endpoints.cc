@@ -21,6 +21,7 @@ constexpr std::array kHttpEndpoints = {
     HttpEndpoint{"/v1/leases", kGet, Side::kBoth, OtherSites::kServed, Access::kRead, http_leases},
     HttpEndpoint{"/v1/hotkeys", kGet, Side::kBoth, OtherSites::kServed, Access::kReadKeys, http_hot_keys},
     HttpEndpoint{"/v1/decisions", kGet, Side::kBoth, OtherSites::kServed, Access::kReadKeys, http_decisions},
+    HttpEndpoint{"/v1/nodes", kGet, Side::kAdmin, OtherSites::kServed, Access::kReadKeys, http_nodes},
     HttpEndpoint{"/v1/usage", kGet, Side::kBoth, OtherSites::kServed, Access::kRead, http_usage},
     HttpEndpoint{"/v1/reset", "POST", Side::kAdmin, OtherSites::kServed, Access::kOperator, http_reset},
     HttpEndpoint{"/healthz", kGet, Side::kBoth, OtherSites::kServed, Access::kPublic, http_healthz},

@@ -33,6 +33,7 @@ HttpHandler http_authorize;                                             // http/
 HttpHandler http_lease, http_return_lease, http_leases;                 // http/http_lease.cc
 HttpHandler http_hot_keys;                                              // http/http_hot_keys.cc
 HttpHandler http_decisions;                                             // http/http_decisions.cc
+HttpHandler http_nodes;                                                 // http/http_nodes.cc
 HttpHandler http_usage, http_reset;                                     // http/http_usage.cc
 HttpHandler http_healthz, http_readyz, http_healthcheck, http_metrics;  // http/http_operations.cc
 HttpHandler http_openapi;                                               // http/openapi.cc

@@ -82,8 +82,8 @@ class LateRequestTest : public DoorsFixture {
 
 TEST_F(LateRequestTest, HttpRequests) {
   for (const HttpEndpoint& endpoint : http_endpoints()) {
-    const bool asks_no_store =
-        endpoint.path == "/v1/leases" || endpoint.path == "/v1/hotkeys" || endpoint.path == "/v1/decisions";
+    const bool asks_no_store = endpoint.path == "/v1/leases" || endpoint.path == "/v1/hotkeys" ||
+                               endpoint.path == "/v1/decisions" || endpoint.path == "/v1/nodes";
     if (endpoint.access == Access::kPublic || asks_no_store) continue;
     if (!EndpointRequests::can_be_answered(endpoint.path)) continue;
     net::TestReply<net::HttpResponse> now, later;

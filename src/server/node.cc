@@ -148,6 +148,13 @@ Node::Node(const ServeOptions& options)
           },
           log_sentence),
       rollout_registry_(catalog_),
+      self_({.id = fresh_node_id(),
+             .name = host_name(),
+             .version = SLUICE_VERSION,
+             .admin = options.admin_listen,
+             .started_us = wall_clock_.now_us()}),
+      node_keys_(options.key_secret, key_secrets_.get()),
+      desk_([this] { return report(); }),
       rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_sentence}),
       follower_(*ledger_),
       plane_(start_plane(options)),
@@ -224,6 +231,9 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
       };
       make_token_if_needed(file, is_needed, wall_clock_, follower, told);
     });
+  options.every_second.push_back([this](control::LedgerFollower&) {
+    self_.refresh(totals_, catalog_.current()->policies().size(), wall_clock_.now_us());
+  });
   auto plane = std::make_unique<control::ControlPlane>(follower_, wall_clock_, std::move(options));
   if (plane->status().restored) snapshots_.say_unmatched(Unmatched::kNoPolicy);
   if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
@@ -348,17 +358,6 @@ doors::Readiness Node::readiness() const {
   return readiness;
 }
 
-StoreSummary Node::stores() const {
-  StoreSummary all;
-  for (const NodeThread* thread : threads_) all.add(thread->stores());
-  all.degraded = all.is_degraded(degraded_latency_us_);
-  for (const StoreServer& server : all.servers)
-    if (StoreSummary::is_slow(server, degraded_latency_us_))
-      all.problems.push_back(fmt::format("{}: even the fastest answer of the last few seconds took {} ms",
-                                         server.name, *server.round_trip_us / 1'000));
-  return all;
-}
-
 std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   connect_doors(options);
   net::ServerOptions server;
@@ -391,6 +390,8 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                   .cell_memory = cell_memory_,
                                   .big_switch = big_switch_,
                                   .switch_controller = switch_controller_,
+                                  .desk = desk_,
+                                  .node_keys = node_keys_,
                                   .admin = {.plane = *plane_,
                                             .catalog = catalog_,
                                             .known_callers = known_callers_,

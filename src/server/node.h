@@ -29,6 +29,9 @@
 #include "server/cells/cell_memory.h"
 #include "server/cells/cell_registry.h"
 #include "server/node_thread.h"
+#include "server/nodes/node_desk.h"
+#include "server/nodes/node_words.h"
+#include "server/nodes/self_report.h"
 #include "server/process/reloader.h"
 #include "server/serve_options.h"
 #include "server/setup/certificates.h"
@@ -85,6 +88,7 @@ class Node {
   std::string accuracy_metrics();
   void connect_doors(const ServeOptions& options);
   doors::Readiness readiness() const;
+  NodeReport report() const;
   StoreSummary stores() const;
   std::unique_ptr<net::Server> start_server(const ServeOptions& options);
   void send_rest_of_usage(std::int64_t give_up_at_us);
@@ -122,6 +126,9 @@ class Node {
   control::SwitchController switch_controller_;
   control::RolloutRegistry rollout_registry_;
   DecisionTotals totals_;
+  SelfReport self_;
+  const NodeKeys node_keys_;
+  NodeDesk desk_;  // where this node and others ask each other
   control::RolloutController rollouts_;
   control::LedgerFollower follower_;
   std::unique_ptr<control::ControlPlane> plane_;

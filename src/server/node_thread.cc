@@ -29,6 +29,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       decisions_(shared.decisions),
       cells_generation_(shared.cells.generation()),
       admin_(shared.admin, random_()),
+      nodes_(shared.desk),
       throttle_(shared.policies, shared.params) {
   stores_.emplace(
       shared_.memory_store, [this](const StoreSettings& settings) { return make_store(settings); },
@@ -49,7 +50,7 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                 .default_tenant = shared_.doors.default_tenant,
                                 .hot = &hot_,
                                 .observers = observers_});
-  app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_);
+  app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_, &nodes_);
   publish_summary(0);
 }
 
@@ -83,6 +84,8 @@ void NodeThread::tick(std::int64_t now_us) {
   stores_->tick(now_us);
   shared_.switch_controller.tick();
   admin_.tick();
+  if (is_first_) meet_nodes(now_us);
+  nodes_.tick();
   app_->publish_health();
   hot_.tick(now_us);
   if (is_first_ && now_us >= next_promotion_us_) {
@@ -90,6 +93,15 @@ void NodeThread::tick(std::int64_t now_us) {
     shared_.hot_keys.promote(now_us);
   }
   if (now_us >= next_summary_us_) publish_summary(now_us);
+}
+
+// The other threads may still be starting at the first tick.
+void NodeThread::meet_nodes(std::int64_t now_us) {
+  if (!exchange_)
+    exchange_.emplace(NodeExchange::Parts{transport_, shared_.clock, shared_.wall_clock, random(),
+                                          shared_.node_keys, shared_.desk});
+  exchange_->follow(shared_.cells.current()->list().front().store);
+  exchange_->tick(now_us);
 }
 
 void NodeThread::follow_cells(std::int64_t now_us) {

@@ -20,6 +20,8 @@
 #include "server/cells/cell_mover.h"
 #include "server/cells/cell_registry.h"
 #include "server/cells/cell_stores.h"
+#include "server/nodes/node_desk.h"
+#include "server/nodes/node_exchange.h"
 #include "server/setup/store_setup.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
@@ -55,6 +57,8 @@ class NodeThread final : public net::LoopHooks {
     const CellMemory& cell_memory;
     const BigSwitch& big_switch;
     control::SwitchController& switch_controller;
+    NodeDesk& desk;
+    const NodeKeys& node_keys;
     admin::AdminParts admin;
     std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // on Redis
     std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();
@@ -75,6 +79,7 @@ class NodeThread final : public net::LoopHooks {
  private:
   std::unique_ptr<Store> make_store(const StoreSettings& settings);
   RedisBackend::Random random();
+  void meet_nodes(std::int64_t now_us);
   void follow_cells(std::int64_t now_us);
   void publish_summary(std::int64_t now_us);
   void log_full_memory(std::int64_t now_us);
@@ -94,6 +99,8 @@ class NodeThread final : public net::LoopHooks {
   std::vector<DecisionObserver*> observers_;  // of the engine
   std::optional<Engine> engine_;
   admin::AdminDoor admin_;
+  LoopNodes nodes_;
+  std::optional<NodeExchange> exchange_;  // on one thread only, once the node serves
   doors::ThrottleLimits throttle_;
   std::optional<doors::App> app_;
   bool knows_tenants_ = false;  // the mover has found all of them once

@@ -1,6 +1,9 @@
 #include "telemetry/decision_counters.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <unordered_map>
 #include <utility>
 
 #include "base/limits/metric_limits.h"
@@ -185,6 +188,50 @@ DecisionTotals::PolicySum DecisionTotals::sum_of(const CompiledPolicy& policy) {
     if (policy.candidate) add(policy.candidate->policy());
   }
   return total;
+}
+
+DecisionTotals::Counts& DecisionTotals::Counts::operator+=(const Counts& other) {
+  allowed += other.allowed;
+  denied += other.denied;
+  failed += other.failed;
+  return *this;
+}
+
+DecisionTotals::Busiest DecisionTotals::busiest(std::size_t most) {
+  Busiest found;
+  std::unordered_map<std::string, Counts> by_policy;
+  const Lock lock(mutex_);
+  for (const auto& [id, sum] : past_.by_policy) {
+    const Counts counts{sum.fields[DecisionCounters::kAllowed], sum.fields[DecisionCounters::kDenied],
+                        sum.fields[DecisionCounters::kFailed]};
+    found.all += counts;
+    if (id != kWithdrawn) by_policy[id] += counts;
+  }
+  found.no_policy = past_.no_policy;
+  found.checks = past_.checks;
+  for (const DecisionCounters* counters : live_) {
+    found.no_policy += counters->no_policy_.load(std::memory_order_relaxed);
+    counters->meter_.add_to(found.checks);
+    const DecisionCounters::Cells& cells = *counters->cells_;
+    if (!cells.indexes) continue;
+    const std::vector<PolicyIndexes::Known> known = cells.indexes->all();
+    for (std::uint32_t index = 0; index < known.size(); ++index) {
+      const Counts counts{cells.policies.get(index, DecisionCounters::kAllowed),
+                          cells.policies.get(index, DecisionCounters::kDenied),
+                          cells.policies.get(index, DecisionCounters::kFailed)};
+      if (counts.allowed + counts.denied == 0) continue;
+      found.all += counts;
+      if (known[index].policy && known[index].released <= cells.released)
+        by_policy[known[index].policy->source.id] += counts;
+    }
+  }
+  std::vector<std::pair<std::string, Counts>> all(by_policy.begin(), by_policy.end());
+  const std::size_t count = std::min(most, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(count), std::greater(),
+                            [](const auto& each) { return each.second.allowed + each.second.denied; });
+  found.policies.assign(std::move_iterator(all.begin()),
+                        std::move_iterator(all.begin() + static_cast<std::ptrdiff_t>(count)));
+  return found;
 }
 
 DecisionTotals::Sum DecisionTotals::sum() {

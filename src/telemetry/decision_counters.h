@@ -233,6 +233,20 @@ class DecisionTotals {
     std::uint64_t unknown_tier = 0;
   };
   Sum sum();
+
+  struct Counts {
+    std::uint64_t allowed = 0, denied = 0, failed = 0;
+    Counts& operator+=(const Counts& other);
+  };
+  struct Busiest {
+    std::vector<std::pair<std::string, Counts>> policies;  // by id
+    Counts all;                                            // of all policies, withdrawn ones included
+    std::uint64_t no_policy = 0;
+    CheckMeter::Sum checks;
+  };
+  // The policies with the most checks since the start, at most so many. Costs much less than sum(), and grows
+  // with the policies that have been checked.
+  Busiest busiest(std::size_t most);
   // The sum of one policy, without adding up all others.
   PolicySum sum_of(const CompiledPolicy& policy);
 

@@ -25,7 +25,7 @@ def start(request, server, http, redis_server):
             return sum(int(line.split()[-1]) for line in lines if line.startswith("rate_limiter_request_ids "))
 
         def in_redis():
-            return sum(redis.client.strlen(key) > 16 for key in redis.client.keys())  # a counter is shorter
+            return sum(redis.client.strlen(key) > 16 for key in redis.keys())  # a counter is shorter
         return types.SimpleNamespace(server=one, http=client, records=in_redis if redis else in_memory)
     return make
 

@@ -10,4 +10,4 @@ sys.path.insert(0, str(BLACKBOX))
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_fixtures)
-server, http = _fixtures.server, _fixtures.http
+server, http, redis, redis_server = _fixtures.server, _fixtures.http, _fixtures.redis, _fixtures.redis_server

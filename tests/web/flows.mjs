@@ -26,6 +26,64 @@ async function overview({ open, check, shoot }) {
   }
 }
 
+// Two nodes on one Redis: the page of an idle one shows the checks of the other.
+async function nodes({ open, check, shoot }) {
+  const page = await open();
+  const table = page.getByRole("region", { name: "Nodes" });
+  await table.getByRole("row").nth(2).waitFor(); // the head and two nodes
+  await page.getByRole("link", { name: "shop.rule" }).waitFor();
+  await page.locator(".tile.good strong", { hasText: /[1-9]/ }).waitFor();
+  await table.getByRole("row", { name: /this page.*ready.* 0\/s/ }).waitFor();
+  await table.getByRole("row", { name: /ready.*[1-9]/ }).first().waitFor();
+  await check(page, "nodes");
+  await shoot(page, "dashboard-nodes");
+}
+
+// 100,000 policies, and counts that rise by thousands between two looks: the page holds little and shows few rows.
+const MANY = 100_000, HEAP_MAX = 150e6;
+async function huge({ open, check, expect, url }) {
+  const page = await open();
+  const policy = (number) => ({
+    id: `policy.${number}`, version: 1, source: "api",
+    document: { id: `policy.${number}`, tenant: `tenant-${number % 997}`, resource: `/service/${number}/things/*`, owner: "a-team",
+      limits: [{ name: "burst", per: ["tenant", "user"], rate: "100/s", burst: 20 }, { name: "day", per: ["tenant"], rate: "1000000/d" }] },
+  });
+  await page.route(`${url}/v1/policies?*`, (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("after") || 0), to = from + 1000;
+    return route.fulfill({ json: { policies: Array.from({ length: 1000 }, (_, i) => policy(from + i)), next: to < MANY ? String(to) : null } });
+  });
+  let looks = 0;
+  await page.route(`${url}/v1/nodes`, (route) => {
+    ++looks;
+    const counted_at = new Date(Date.UTC(2026, 0, 1, 0, 0, looks)).toISOString();
+    const node = (id) => ({
+      name: `node-${id}`, id: String(id), version: "1", started_at: counted_at, seen_at: counted_at, counted_at, is_self: id === 0,
+      ready: true, draining: false, degraded: false, problems: [], threads: 2, connected: 2,
+      checks: { allowed: looks * 100_000, denied: looks * 1000, degraded: 0, no_policy: 0 },
+      latency: { bounds_us: [50, 100], counts: [looks * 1000, looks * 10, 0], sum_us: 1 },
+      policies: Array.from({ length: 100 }, (_, i) => ({ policy_id: `policy.${i}`, allowed: looks * 1000, denied: looks * 10, degraded: 0 })),
+    });
+    return route.fulfill({ json: { nodes: Array.from({ length: 100 }, (_, i) => node(i)), problem: "" } });
+  });
+  await page.reload();
+  await page.locator(".tile.good strong", { hasText: "10M/s" }).waitFor(); // 100 nodes with 100,000/s each
+  await at(page, "Policies");
+  await see(page, "100000 of 100000");
+  const list = page.getByRole("region", { name: "Policies" });
+  await list.focus();
+  for (let step = 0; step < 50; ++step) {
+    await list.evaluate((box, share) => { box.scrollTop = share * box.scrollHeight; }, step / 50);
+    await page.getByRole("link", { name: `policy.${Math.max(4, Math.round(step / 50 * MANY))}`, exact: true }).waitFor();
+    expect(await page.locator("tbody tr").count() < 60, "rows out of view are in the page");
+  }
+  await check(page, "100,000 policies");
+  const debug = await page.context().newCDPSession(page);
+  await debug.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await debug.send("Runtime.getHeapUsage");
+  console.log(`${Math.round(usedSize / 1e6)} MB of heap after ${looks} looks`);
+  expect(usedSize < HEAP_MAX, `the page holds ${usedSize} bytes`);
+}
+
 // Every view, in both widths and colours, without a finding.
 async function views({ open, check, shoot }) {
   for (const size of [{}, { dark: true }, { width: 390, height: 844 }]) {
@@ -173,4 +231,4 @@ async function many({ open, check, expect }) {
   await page.getByText("version 1").first().waitFor();
 }
 
-export const flows = { overview, views, hot_key, policy, red_switch, tester, token, many };
+export const flows = { overview, nodes, huge, views, hot_key, policy, red_switch, tester, token, many };

@@ -70,6 +70,19 @@ def test_flow_under_traffic(busy, flow):
     run_flow(flow, busy)
 
 
+def test_the_page_of_one_node_shows_all(server, redis, tmp_path):
+    idle, working = (server(POLICIES, args=[*sqlite(tmp_path), "--store", redis.url]) for _ in range(2))
+    traffic = Traffic(working)
+    try:
+        run_flow("nodes", idle)
+    finally:
+        traffic.stop()
+
+
+def test_100000_policies_fit_into_the_page(server, tmp_path):
+    run_flow("huge", server(POLICIES, args=sqlite(tmp_path)))
+
+
 def test_the_tester_sends_a_check(server, tmp_path):
     run_flow("tester", server(POLICIES, args=sqlite(tmp_path)))
 

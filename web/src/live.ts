@@ -1,7 +1,9 @@
-// What the page looks at all the time: metrics, readiness and the switch, every two seconds while it is visible.
+// What the page looks at all the time: the nodes, metrics, readiness and the switch, every two seconds while it
+// is visible.
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, text_of } from "./api";
-import { Counts, Page, quantile, rate, read_page } from "./metrics";
+import { Counts, Page, read_page } from "./metrics";
+import { advance_node, NodeRates, NodesView, together } from "./nodes";
 import type { Readiness, Switch } from "./types";
 
 const PERIOD_MS = 2000;
@@ -12,46 +14,54 @@ export interface Point extends Counts { at: number; p50: number; p99: number }
 export interface Live {
   points: Point[];
   policies: Map<string, { now: Counts; total: Counts; past: number[] }>;
-  page: Page | null;
+  nodes: NodeRates[];
+  total: Counts | null; // since the starts of the nodes
+  page: Page | null; // the metrics of the node that serves the page
   readiness: Readiness | null;
   breaker: Switch | null; // the big red switch; null: this caller may not see it
+  problem: string; // why nodes may be missing
   error: string;
 }
 
-let live: Live = { points: [], policies: new Map(), page: null, readiness: null, breaker: null, error: "" };
+let live: Live = { points: [], policies: new Map(), nodes: [], total: null, page: null, readiness: null, breaker: null, problem: "", error: "" };
 const watchers = new Set<(now: Live) => void>();
 let timer: number | undefined;
 let is_running = false;
 
-function advance(page: Page) {
-  const last = live.page;
-  live = { ...live, page, error: "" };
-  if (!last) return;
-  const ms = page.at - last.at;
-  live.points = [...live.points, {
-    at: page.at / 1000, ...rate(last.total, page.total, ms),
-    p50: quantile(0.5, last.buckets, page.buckets), p99: quantile(0.99, last.buckets, page.buckets),
-  }].slice(-POINTS_MAX);
+function advance({ nodes, problem }: NodesView) {
+  const known = new Map(live.nodes.map((node) => [node.view.id, node]));
+  const first = !live.nodes.length;
+  const rates = nodes.map((view) => advance_node(known.get(view.id), view));
+  const all = together(rates);
+  live = { ...live, nodes: rates, problem, total: all.total, error: "" };
+  if (first) return;
+  live.points = [...live.points, { at: Date.now() / 1000, ...all.now, p50: all.p50, p99: all.p99 }].slice(-POINTS_MAX);
   const policies: Live["policies"] = new Map();
-  for (const [id, total] of page.policies) {
-    const now = rate(last.policies.get(id), total, ms);
+  for (const [id, { now, total }] of all.policies) {
     const past = [...(live.policies.get(id)?.past ?? []), now.allowed + now.denied].slice(-40);
     policies.set(id, { now, total, past });
   }
   live.policies = policies;
 }
 
+// Null: this caller may not see it.
+async function if_allowed<T>(answer: Promise<T>): Promise<T | null> {
+  return answer.catch((error) => {
+    if (error instanceof ApiError && error.status === 403) return null;
+    throw error;
+  });
+}
+
 export async function refresh() {
   let wait = PERIOD_MS;
   try {
+    const nodes = await if_allowed(get<NodesView>("/v1/nodes"));
+    if (nodes) advance(nodes);
     const text = await text_of("/metrics");
     if (text.length > LARGE_PAGE) wait = 10 * PERIOD_MS;
-    advance(read_page(text, Date.now()));
+    live = { ...live, page: read_page(text, Date.now()), error: "" };
     live.readiness = JSON.parse(await text_of("/readyz"));
-    live.breaker = await get<Switch>("/v1/switch").catch((error) => {
-      if (error instanceof ApiError && error.status === 403) return null;
-      throw error;
-    });
+    live.breaker = await if_allowed(get<Switch>("/v1/switch"));
   } catch (error) {
     live = { ...live, error: (error as Error).message };
   }

@@ -19,34 +19,15 @@ export const nothing = (): Counts => ({ allowed: 0, denied: 0, degraded: 0 });
 // What the overview needs of a page.
 export interface Page {
   at: number; // milliseconds
-  policies: Map<string, Counts>;
-  total: Counts;
-  buckets: Map<number, number>; // of rate_limiter_latency_seconds, by upper bound
   plain: Map<string, number>; // samples without labels
   round_trips: Sample[];
   left_out: Sample[];
 }
 
-const KINDS: Record<string, keyof Counts> = {
-  rate_limiter_requests_allowed_total: "allowed",
-  rate_limiter_requests_denied_total: "denied",
-  rate_limiter_failed_total: "degraded",
-};
-
 export function read_page(text: string, at: number): Page {
-  const page: Page = { at, policies: new Map(), total: nothing(), buckets: new Map(), plain: new Map(), round_trips: [], left_out: [] };
+  const page: Page = { at, plain: new Map(), round_trips: [], left_out: [] };
   for (const sample of samples(text)) {
-    const kind = KINDS[sample.name];
-    if (kind) {
-      const name = sample.labels.policy ?? "";
-      const counts = page.policies.get(name) ?? nothing();
-      counts[kind] += sample.value;
-      page.total[kind] += sample.value;
-      page.policies.set(name, counts);
-    } else if (sample.name === "rate_limiter_latency_seconds_bucket") {
-      const bound = sample.labels.le === "+Inf" ? Infinity : Number(sample.labels.le);
-      page.buckets.set(bound, (page.buckets.get(bound) ?? 0) + sample.value);
-    } else if (sample.name.startsWith("rate_limiter_redis_round_trip_seconds")) page.round_trips.push(sample);
+    if (sample.name.startsWith("rate_limiter_redis_round_trip_seconds")) page.round_trips.push(sample);
     else if (sample.name === "rate_limiter_redis_node_left_out") page.left_out.push(sample);
     else if (!Object.keys(sample.labels).length) page.plain.set(sample.name, sample.value);
   }

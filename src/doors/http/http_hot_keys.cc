@@ -11,6 +11,7 @@
 #include "base/text/big_endian.h"
 #include "base/text/encode.h"
 #include "doors/access/caller.h"
+#include "doors/access/policy_access.h"
 #include "doors/handlers.h"
 #include "doors/http/fields/check_field.h"
 #include "doors/http/fields/query_string.h"
@@ -62,17 +63,6 @@ Result<std::size_t> read_limit(std::string_view text) {
   if (error != std::errc() || stop != end || limit < 1 || limit > kHotKeysListedMax)
     return invalid("limit", "must be a number from 1 to " + std::to_string(kHotKeysListedMax));
   return limit;
-}
-
-// A policy of one tenant, which the caller may not see, is told apart from one that does not exist only for
-// callers who see all.
-Result<void> may_read_policy(DoorContext& context, const Principal& principal, std::string_view id) {
-  const Engine::Hold hold = context.engine.hold();
-  const CompiledPolicy* const policy = hold.policies().find(id);
-  if (policy && (policy->source.tenant.empty() || principal.sees_tenant(policy->source.tenant))) return {};
-  SLUICE_TRY(principal.may(Role::kRead, ""));
-  return std::unexpected(
-      Error{ErrorCode::kPolicyNotFound, "there is no policy \"" + std::string(id) + '"', "policy_id"});
 }
 
 std::string hash_text_of(const KeyHash& key) {

@@ -38,7 +38,7 @@ class EndpointRequests {
   // Whether requests to this endpoint can name a tenant's counters in every way.
   static bool takes_any_naming(std::string_view path) {
     return (path.starts_with("/v1/") && path != "/v1/leases" && path != "/v1/hotkeys" &&
-            path != "/v1/decisions") ||
+            path != "/v1/decisions" && path != "/v1/nodes") ||
            path.starts_with("/sluice.v1.");
   }
   // Whether a request of one's own can be answered. Else it is about something that does not exist.
@@ -56,7 +56,7 @@ class EndpointRequests {
     if (path == "/v1/lease")
       return {"", R"({"want":1,"request_id":")" + request_id(about) + R"(",)" + members(about) + "}"};
     if (path == "/v1/lease/return") return {"", R"({"unused":1,"lease_id":")" + lease_id(about) + R"("})"};
-    if (path == "/v1/leases" || path == "/v1/hotkeys" || path == "/v1/decisions")
+    if (path == "/v1/leases" || path == "/v1/hotkeys" || path == "/v1/decisions" || path == "/v1/nodes")
       return {without_key(query(about)), ""};
     if (path == "/v1/authorize" || path == "/v1/usage") return {query(about), ""};
     if (path == "/json")

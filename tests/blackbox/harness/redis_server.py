@@ -38,8 +38,12 @@ class Redis:
             return False
 
     def counters(self):
-        """Keys, without the record of tenants that have moved."""
-        return self.client.dbsize() - self.client.exists("rl:moves")
+        """How many keys count something: without the record of tenants that have moved."""
+        return len(self.keys()) - self.client.exists("rl:moves")
+
+    def keys(self):
+        """All keys but those by which nodes meet."""
+        return [key for key in self.client.keys() if b"{nodes}:" not in key]
 
     def stop(self):
         self.client.close()

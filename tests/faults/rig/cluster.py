@@ -59,7 +59,11 @@ class ClusterNode(RedisServer):
 
     def used_slots(self):
         """The slots of the keys that it holds."""
-        return {key_slot(key.encode()) for key in self.cli.scan_iter(count=1000)}
+        return {key_slot(key.encode()) for key in self.counters()}
+
+    def counters(self):
+        """The keys that it holds, without those by which nodes meet."""
+        return [key for key in self.cli.scan_iter(count=1000) if "{nodes}:" not in key]
 
 
 class RedisCluster:

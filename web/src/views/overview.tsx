@@ -1,6 +1,7 @@
-// What is limited now: rates, latency, the health of the store, and every policy with traffic.
-import { latency, per_second, percent, short } from "../format";
+// What is limited now, by all nodes together: rates, latency, the nodes, and the busiest policies.
+import { latency, per_second, percent, short, span } from "../format";
 import { Live, use_live } from "../live";
+import type { NodeRates } from "../nodes";
 import { Plot, Spark } from "../plot";
 import { Column, Notice, Rows, Tag } from "../ui";
 
@@ -32,11 +33,39 @@ function Health({ live }: { live: Live }) {
   if (keys !== undefined) rows.push(["Counters in memory", short(keys), ""]);
   return (
     <section class="card">
-      <h2>Health</h2>
+      <h2>Health of this node</h2>
       <dl class="facts">{rows.map(([name, value, kind]) => (
         <div key={name}><dt>{name}</dt><dd>{kind ? <Tag kind={kind}>{value}</Tag> : value}</dd></div>
       ))}</dl>
       {readiness?.problems.map((problem) => <Notice kind="warn" key={problem}>{problem}</Notice>)}
+      {live.problem && <Notice kind="warn">{live.problem}</Notice>}
+    </section>
+  );
+}
+
+const state_of = ({ view }: NodeRates): [string, string] =>
+  view.draining ? ["draining", "warn"] : !view.ready ? ["not ready", "bad"] : view.degraded ? ["store is slow or silent", "bad"] : ["ready", "good"];
+const SILENT_MS = 4000;
+
+// `now`: by the clock of the node that serves the page.
+const node_columns = (now: number): Column<NodeRates>[] => [
+  { name: "Node", cell: ({ view }) => <>{view.name} {view.is_self && <Tag>this page</Tag>}</> },
+  { name: "State", cell: (node) => now - Date.parse(node.view.seen_at) > SILENT_MS ? <Tag kind="warn">silent</Tag> : <Tag kind={state_of(node)[1]}>{state_of(node)[0]}</Tag> },
+  { name: "Allowed", cell: (node) => per_second(node.now.allowed), class: "number" },
+  { name: "Denied", cell: (node) => node.now.denied ? <Tag kind="bad">{per_second(node.now.denied)}</Tag> : per_second(0), class: "number" },
+  { name: "Latency p99", cell: ({ p99 }) => latency(p99), class: "number wide-only" },
+  { name: "Up", cell: ({ view }) => span(Math.max(0, now - Date.parse(view.started_at))), class: "number wide-only" },
+  { name: "Version", cell: ({ view }) => view.version, class: "number wide-only" },
+];
+
+// All nodes that share counters with this one.
+function Nodes({ nodes }: { nodes: NodeRates[] }) {
+  const troubles = nodes.filter(({ view }) => !view.is_self && view.problems.length);
+  return (
+    <section class="card">
+      <h2>Nodes</h2>
+      <Rows label="Nodes" rows={nodes} columns={node_columns(Date.parse(nodes[0].view.seen_at))} row_key={({ view }) => view.id} empty="Loading…" />
+      {troubles.map(({ view }) => <Notice kind="warn" key={view.id}><b>{view.name}</b>: {view.problems.join("; ")}</Notice>)}
     </section>
   );
 }
@@ -45,7 +74,7 @@ type Row = { id: string; allowed: number; denied: number; degraded: number; all:
 
 export function Overview() {
   const live = use_live();
-  const { points, policies, page } = live;
+  const { points, policies, page, nodes, total: all } = live;
   const now = points[points.length - 1];
   const times = points.map(({ at }) => at);
   const rows: Row[] = [...policies].filter(([id]) => id).map(([id, { now: { allowed, denied, degraded }, total, past }]) =>
@@ -59,12 +88,12 @@ export function Overview() {
     { name: "Degraded", cell: ({ degraded }) => degraded ? <Tag kind="warn">{per_second(degraded)}</Tag> : per_second(0), class: "number wide-only" },
     { name: "Denied share", cell: ({ allowed, denied }) => percent(denied, allowed + denied), class: "number" },
   ];
-  const is_measured = (page?.buckets.size ?? 0) > 0;
+  const is_measured = nodes.some(({ view }) => view.latency);
   const trips = (page?.round_trips ?? []).map(({ value }) => value);
   return (
     <>
       <div class="tiles">
-        <Tile kind="good" name="Allowed" value={now ? per_second(now.allowed) : "–"} note={`${short(page?.total.allowed ?? 0)} since the start`} />
+        <Tile kind="good" name="Allowed" value={now ? per_second(now.allowed) : "–"} note={all ? `${short(all.allowed)} since the start` : ""} />
         <Tile kind="bad" name="Denied" value={now ? per_second(now.denied) : "–"}
           note={now ? `${percent(now.denied, now.allowed + now.denied)} of checks` : ""} />
         <Tile kind="warn" name="Degraded" value={now ? per_second(now.degraded) : "–"} note="decided without the store" />
@@ -91,11 +120,12 @@ export function Overview() {
         </section>
         <Health live={live} />
       </div>
+      {nodes.length > 0 && <Nodes nodes={nodes} />}
       <section class="card">
         <h2>Policies with traffic</h2>
         <Rows label="Policies with traffic" rows={rows} columns={columns} row_key={({ id }) => id}
           on_row={({ id }) => `#/policies/${encodeURIComponent(id)}`}
-          empty="No policy has decided anything yet. If there is traffic, your token may not see policies of all tenants." />
+          empty="No policy that you may see has decided anything yet." />
       </section>
     </>
   );
