@@ -30,9 +30,11 @@ class SwitchCallTest : public ::testing::Test {
   BigSwitch big_switch;
   std::vector<ledger::Change> posted;
   control::SwitchController controller{
-      big_switch, clock, clock,
+      big_switch,
+      clock,
+      clock,
       [this](ledger::Change change, const control::Outbox::Revise&) { posted.push_back(std::move(change)); },
-      [](bool, const std::string&) {}};
+      {}};
 };
 
 TEST_F(SwitchCallTest, OpensForAnHourUnlessToldOtherwise) {

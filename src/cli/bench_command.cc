@@ -28,15 +28,16 @@ loadgen::MakeStore store_maker(const loadgen::BenchOptions& options) {
   return [settings = read_store_settings(as_served), merges = options.merges](
              redis::Transport& transport, const Clock& clock, ParamsTable& params) {
     const auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
-    return make_store(
-        settings,
-        {.transport = transport,
-         .clock = clock,
-         .wall_clock = clock,  // the comparison is not used
-         .params = params,
-         .random = [random](std::uint64_t below) { return (*random)() % below; },
-         .log = [](bool, const std::string& sentence) { std::cerr << "sluice bench: " << sentence << "\n"; },
-         .merges = merges});
+    return make_store(settings, {.transport = transport,
+                                 .clock = clock,
+                                 .wall_clock = clock,  // the comparison is not used
+                                 .params = params,
+                                 .random = [random](std::uint64_t below) { return (*random)() % below; },
+                                 .log =
+                                     [](LogEvent, std::string_view sentence) {
+                                       std::cerr << "sluice bench: " << sentence << "\n";
+                                     },
+                                 .merges = merges});
   };
 }
 

@@ -103,7 +103,8 @@ void ControlPlane::note_shortage() {
   if (const std::int64_t now_us = clock_.now_us(); shortages == 1 || now_us >= next_shortage_log_us_) {
     next_shortage_log_us_ = now_us + kShortageLogEveryUs;
     try {
-      options_.log(true, "the control plane ran out of memory and dropped some work; it keeps running");
+      options_.log(LogEvent::kNodeOutOfMemory,
+                   "the control plane ran out of memory and dropped some work; it keeps running");
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): not even for these words
     }
   }
@@ -145,8 +146,9 @@ void ControlPlane::remove_old(std::int64_t now_us) {
   next_removal_us_ = now_us + (!removed ? kTryAgainUs : *removed > 0 ? kSecondUs : kRemoveEveryUs);
   show_problems();
   if (removed && *removed > 0)
-    options_.log(false, "the audit log: removed " + std::to_string(*removed) + " entries older than " +
-                            std::to_string(options_.audit_days) + " days");
+    options_.log(LogEvent::kAuditPruned, "the audit log: removed " + std::to_string(*removed) +
+                                             " entries older than " + std::to_string(options_.audit_days) +
+                                             " days");
 }
 
 void ControlPlane::restore() {
@@ -156,9 +158,10 @@ void ControlPlane::restore() {
     const Lock lock(mutex_);
     status_.restored = !restored_.empty();
   }
-  options_.log(true, !restored_.empty() ? restored_
-                                        : "the policy database was never read; checks that no "
-                                          "other policy applies to are decided by --before-policies");
+  options_.log(LogEvent::kDatabaseCopyUsed, !restored_.empty()
+                                                ? restored_
+                                                : "the policy database was never read; checks that no "
+                                                  "other policy applies to are decided by --before-policies");
   show_problems();
 }
 
@@ -191,9 +194,11 @@ void ControlPlane::log_new(const std::vector<std::string>& problems) {
   if (problems.empty() && logged_.empty()) return;
   std::size_t news = 0;
   for (const std::string& problem : problems)
-    if (!logged_.contains(problem) && ++news <= kShown) options_.log(true, problem);
+    if (!logged_.contains(problem) && ++news <= kShown)
+      options_.log(LogEvent::kDatabaseRefusedDocument, problem);
   if (news > kShown)
-    options_.log(true, "and " + std::to_string(news - kShown) + " more; /readyz lists them all");
+    options_.log(LogEvent::kDatabaseRefusedDocument,
+                 "and " + std::to_string(news - kShown) + " more; /readyz lists them all");
   logged_ = {problems.begin(), problems.end()};
 }
 
@@ -202,7 +207,7 @@ void ControlPlane::keep_copy() {
   std::string trouble = kept ? ""
                              : "cannot save a copy of the policy database for a start without it (" +
                                    kept.error().message + "); set a folder with --state-dir";
-  if (!trouble.empty() && copy_trouble_.empty()) options_.log(true, trouble);
+  if (!trouble.empty() && copy_trouble_.empty()) options_.log(LogEvent::kDatabaseCopyFailed, trouble);
   if (trouble == std::exchange(copy_trouble_, trouble)) return;
   show_problems();
 }
@@ -231,11 +236,12 @@ void ControlPlane::note(const Result<void>& outcome) {
     failures_in_a_row_ = 0;
     next_try_us_ = 0;
     if (!was_loaded || !was_reachable)
-      options_.log(false, "the policy database " + follower_.ledger().name() + " answers; revision " +
-                              std::to_string(follower_.revision()));
+      options_.log(LogEvent::kDatabaseReached, "the policy database " + follower_.ledger().name() +
+                                                   " answers; revision " +
+                                                   std::to_string(follower_.revision()));
     return;
   }
-  if (was_reachable || failures_in_a_row_ == 0) options_.log(true, trouble_);
+  if (was_reachable || failures_in_a_row_ == 0) options_.log(LogEvent::kDatabaseFailed, trouble_);
   // A database that lacks a record still answers; its other records must be followed.
   const bool answers = outcome.error().code == ErrorCode::kFailedPrecondition;
   const std::int64_t pause_us =

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits/control_limits.h"
+#include "base/log/log_event.h"
 #include "base/mutex.h"
 #include "control/ledger_follower.h"
 
@@ -43,9 +44,8 @@ struct ControlPlaneStatus {
 class ControlPlane {
  public:
   using Job = std::function<void(LedgerFollower&)>;
-  using Log = std::function<void(bool is_problem, const std::string& sentence)>;
   struct Options {
-    Log log = [](bool, const std::string&) {};
+    EventLog log = {};
     std::function<std::uint64_t(std::uint64_t below)> random;  // jitter for pauses; empty: no jitter
     std::function<void()> on_loaded = [] {};                   // called once, on the thread that loads
     // The database answers but has begun to refuse changes. Something must be written to find out when that

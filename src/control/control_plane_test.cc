@@ -96,8 +96,8 @@ TEST_F(ControlPlaneTest, WhatMemoryIsTooShortForIsCountedAndDoneLater) {
   std::atomic<int> seconds = 0;
   std::vector<std::string> said;
   ControlPlane::Options options;
-  options.log = [&](bool is_problem, const std::string& sentence) {
-    if (is_problem) said.push_back(sentence);
+  options.log = [&](LogEvent event, std::string_view sentence) {
+    if (is_problem(event)) said.emplace_back(sentence);
   };
   options.every_second.push_back([&](LedgerFollower&) {
     if (++seconds == 1) throw std::bad_alloc();
@@ -123,9 +123,9 @@ TEST_F(ControlPlaneTest, WhatMemoryIsTooShortForIsCountedAndDoneLater) {
 
 TEST_F(ControlPlaneTest, WhatComesIntoForceFromTheDatabaseIsLoggedWithItsVersion) {
   std::vector<std::string> said;
-  PolicyRegistry documents(here.catalog, {.log = [&](bool is_problem, const std::string& sentence) {
-                             EXPECT_FALSE(is_problem);
-                             said.push_back(sentence);
+  PolicyRegistry documents(here.catalog, {.log = [&](LogEvent event, std::string_view sentence) {
+                             EXPECT_EQ(event, LogEvent::kPoliciesChanged);
+                             said.emplace_back(sentence);
                            }});
   here.follower.add(Kind::kPolicy, documents);
   ASSERT_TRUE(there.follower.load());
@@ -149,8 +149,8 @@ TEST_F(ControlPlaneTest, WhatCannotComeIntoForceIsLoggedOnce) {
                                    .at_us = 1}));
   std::vector<std::string> said;
   ControlPlane::Options options;
-  options.log = [&](bool is_problem, const std::string& sentence) {
-    if (is_problem) said.push_back(sentence);
+  options.log = [&](LogEvent event, std::string_view sentence) {
+    if (is_problem(event)) said.emplace_back(sentence);
   };
   std::optional<ControlPlane> plane(std::in_place, here.follower, clock, std::move(options));
   ASSERT_TRUE(there.follower.load());

@@ -122,7 +122,7 @@ Result<void> write_changes(const std::string& path, const std::vector<ledger::Ch
 
 }  // namespace
 
-Outbox::Outbox(const Clock& clock, Log log, const std::string& state_dir, const std::string& of)
+Outbox::Outbox(const Clock& clock, EventLog log, const std::string& state_dir, const std::string& of)
     : clock_(clock),
       log_(std::move(log)),
       path_(state_dir.empty() ? "" : state_dir + "/outbox-" + short_digest(of)) {}
@@ -145,8 +145,9 @@ void Outbox::post(ledger::Change change, Revise revise) {
     }
   }
   if (dropped)
-    log_(true, "an audit log entry was dropped, because too many are waiting for the policy database: " +
-                   described(dropped->change));
+    log_(LogEvent::kAuditDropped,
+         "an audit log entry was dropped, because too many are waiting for the policy database: " +
+             described(dropped->change));
 }
 
 std::optional<Outbox::Letter> Outbox::take_oldest_command() {
@@ -188,8 +189,9 @@ void Outbox::save() {
     failed_before = std::exchange(not_saved_, saved ? "" : saved.error().message);
   }
   if (!saved && failed_before.empty())
-    log_(true, "cannot save changes waiting for the policy database for the next start (" +
-                   saved.error().message + "); set a folder with --state-dir");
+    log_(LogEvent::kAuditNotSaved,
+         "cannot save changes waiting for the policy database for the next start (" + saved.error().message +
+             "); set a folder with --state-dir");
   if (!saved) return;
   has_file_ = !changes.empty();
   saved_ = number;
@@ -202,8 +204,9 @@ std::vector<ledger::Change> Outbox::take_up() {
   }
   auto changes = read_changes(path_);
   if (changes) return *std::move(changes);
-  log_(true, "changes that were waiting for the policy database when the last run ended are lost: " +
-                 changes.error().message);
+  log_(LogEvent::kAuditDropped,
+       "changes that were waiting for the policy database when the last run ended are lost: " +
+           changes.error().message);
   return {};
 }
 
@@ -236,14 +239,14 @@ bool Outbox::write_first(LedgerFollower& follower) {
     const std::int64_t now_us = clock_.now_us();
     next_try_us_ = now_us + kPauseUs + kPauseFactor * (now_us - begin_us);
     if (!std::exchange(failed_, true))
-      log_(true,
+      log_(LogEvent::kAuditDelayed,
            "the audit log entry will be written when the policy database is back (" +
                written.error().message + "): " + described(letter.change) +
                (path_.empty() ? "; it would be lost with this process, because --state-dir is empty" : ""));
     return false;
   }
   if (!written)
-    log_(true,
+    log_(LogEvent::kAuditDropped,
          "an audit log entry was dropped (" + written.error().message + "): " + described(letter.change));
   failed_ = false;
   const Lock lock(mutex_);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/limits/switch_limits.h"
+#include "base/log/log_event.h"
 #include "base/mutex.h"
 #include "control/ledger_follower.h"
 
@@ -33,9 +34,8 @@ class Outbox {
   // Returns the change to write instead; none: write the change as it is. Called on the control plane's
   // thread.
   using Revise = std::function<std::optional<ledger::Change>(const ledger::Change& change)>;
-  using Log = std::function<void(bool is_problem, const std::string& sentence)>;
   // `of` identifies the ledger; each ledger has its own file. An empty folder: there is no file.
-  Outbox(const Clock& clock, Log log, const std::string& state_dir = "", const std::string& of = "");
+  Outbox(const Clock& clock, EventLog log, const std::string& state_dir = "", const std::string& of = "");
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -74,7 +74,7 @@ class Outbox {
   static Result<std::vector<ledger::Record>> write_letter(LedgerFollower& follower, Letter& letter);
 
   const Clock& clock_;
-  const Log log_;
+  const EventLog log_;
   const std::string path_;  // of the file; empty: there is none
   mutable Mutex mutex_;
   std::deque<Letter> letters_ SLUICE_GUARDED_BY(mutex_);

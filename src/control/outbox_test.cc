@@ -27,7 +27,7 @@ class OutboxTest : public ::testing::Test {
   LedgerFollower follower_{ledger_};
   ManualClock clock_{1'800'000'000'000'000};
   std::vector<std::string> log_;
-  Outbox outbox_{clock_, [this](bool, const std::string& sentence) { log_.push_back(sentence); }};
+  Outbox outbox_{clock_, [this](LogEvent, std::string_view sentence) { log_.emplace_back(sentence); }};
 };
 
 TEST_F(OutboxTest, WithoutAFolderARecordThatTheDatabaseHasIsNoProblem) {

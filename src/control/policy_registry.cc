@@ -173,7 +173,7 @@ void PolicyRegistry::log_changes(std::span<const ledger::Record* const> records,
                          " new or changed" + listed(changed);
   if (!withdrawn.empty())
     sentence += "; " + std::to_string(withdrawn.size()) + " no longer in force" + listed(withdrawn);
-  options_.log(false, sentence);
+  options_.log(LogEvent::kPoliciesChanged, sentence);
 }
 
 Result<void> UserRegistry::check(std::span<const ledger::Draft* const> drafts) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/limits/control_limits.h"
+#include "base/log/log_event.h"
 #include "control/ledger_follower.h"
 #include "policy/snapshot/catalog.h"
 
@@ -18,10 +19,9 @@ namespace sluice::control {
 // limits per request. Policies already in the ledger are in force even if they exceed the quotas.
 class PolicyRegistry final : public DocumentRegistry {
  public:
-  using Log = std::function<void(bool is_problem, const std::string& sentence)>;
   struct Options {
     std::int64_t per_tenant = kPoliciesPerTenant;  // the most policies of one tenant in the ledger
-    Log log = [](bool, const std::string&) {};     // receives the versions that have come into force
+    EventLog log = {};                             // receives the versions that have come into force
   };
   explicit PolicyRegistry(PolicyCatalog& catalog) : PolicyRegistry(catalog, Options{}) {}
   PolicyRegistry(PolicyCatalog& catalog, Options options) : catalog_(catalog), options_(std::move(options)) {}

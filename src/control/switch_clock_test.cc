@@ -23,9 +23,11 @@ struct SwitchOfTwoClocks {
   BigSwitch big_switch;
   std::vector<ledger::Change> posted;
   SwitchController controller{
-      big_switch, wall, steady,
+      big_switch,
+      wall,
+      steady,
       [this](ledger::Change change, const Outbox::Revise&) { posted.push_back(std::move(change)); },
-      [](bool, const std::string&) {}};
+      {}};
 };
 
 TEST(SwitchOfTwoClocks, AWallClockThatIsSetBackDoesNotHoldItOpen) {

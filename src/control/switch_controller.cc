@@ -106,7 +106,7 @@ void SwitchController::turn(Hand hand, const Order& order) {
                   .actor = order.actor,
                   .reason = order.reason};
   say(hand, word);
-  log_(word.open, sentence_of(word));
+  log_(event_of(word), sentence_of(word), {{"actor", word.actor}, {"reason", word.reason}});
   const bool is_event = hand == Hand::kFile;
   Outbox::Revise revision;
   if (!is_event)
@@ -133,8 +133,9 @@ Outbox::Revise SwitchController::take_up(const ledger::Change& change) {
                          .at_us = change.at_us});
   if (!word) return {};
   if (!word->open) say(Hand::kOperators, *word);
-  log_(true, "a change of the big red switch from the last run is still waiting for the policy database: " +
-                 std::string(mode_of(*word)) + " of " + instant_text(word->at_us) + said(*word));
+  log_(LogEvent::kSwitchLate,
+       "a change of the big red switch from the last run is still waiting for the policy database: " +
+           std::string(mode_of(*word)) + " of " + instant_text(word->at_us) + said(*word));
   return [this, word = *std::move(word)](const ledger::Change& again) { return revise(again, word, 0); };
 }
 
@@ -148,9 +149,9 @@ std::optional<ledger::Change> SwitchController::revise(const ledger::Change& cha
     revised.at_us = newest.at_us + 1;
     return revised;
   }
-  log_(true, "a late change of the big red switch is only logged, because it was changed again since" +
-                 said(newest) + ": " + std::string(mode_of(word)) + " of " + instant_text(word.at_us) +
-                 said(word));
+  log_(LogEvent::kSwitchLate,
+       "a late change of the big red switch is only logged, because it was changed again since" +
+           said(newest) + ": " + std::string(mode_of(word)) + " of " + instant_text(word.at_us) + said(word));
   revised.drafts.front().kind = Kind::kEvent;
   revised.drafts.front().body = write_word(word, true);
   return revised;
@@ -192,7 +193,7 @@ void SwitchController::expire() {
     switch_.shorten(hand, word, end_of(word));  // the wall clock may have been set forward
   }
   if (switch_.expire(steady_clock_.now_us()))
-    log_(false, "the big red switch is back to normal: its time to live has expired");
+    log_(LogEvent::kSwitchClosed, "the big red switch is back to normal: its time to live has expired");
 }
 
 std::string SwitchController::problem() const {
@@ -232,7 +233,7 @@ std::map<std::string, std::string> SwitchController::apply(std::span<const ledge
     note_written(*word, false);
     const bool was_open = switch_.is_open();
     if (say(Hand::kOperators, *word) && (was_open || switch_.is_open()))
-      log_(word->open, sentence_of(word->open ? in_force() : *word));
+      log_(event_of(*word), sentence_of(word->open ? in_force() : *word));
   }
   return problems;
 }
@@ -248,7 +249,7 @@ std::map<std::string, std::string> SwitchController::apply_copy(
     else
       note_written(*word, true);
   }
-  if (const std::string sentence = problem(); !sentence.empty()) log_(true, sentence);
+  if (const std::string sentence = problem(); !sentence.empty()) log_(LogEvent::kSwitchLate, sentence);
   return problems;
 }
 

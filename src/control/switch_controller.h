@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/log/log_event.h"
 #include "base/mutex.h"
 #include "control/ledger_follower.h"
 #include "control/outbox.h"
@@ -35,11 +36,10 @@ Literal<bool> parse_switch_mode(std::string_view text);
 class SwitchController final : public DocumentRegistry {
  public:
   using Post = std::function<void(ledger::Change, Outbox::Revise)>;
-  using Log = std::function<void(bool is_problem, const std::string& sentence)>;
 
   // `steady_clock` is never set. `post` must not block.
   SwitchController(BigSwitch& big_switch, const Clock& wall_clock, const Clock& steady_clock, Post post,
-                   Log log)
+                   EventLog log)
       : switch_(big_switch),
         clock_(wall_clock),
         steady_clock_(steady_clock),
@@ -95,7 +95,10 @@ class SwitchController final : public DocumentRegistry {
   const Clock& clock_;
   const Clock& steady_clock_;
   const Post post_;
-  const Log log_;
+  const EventLog log_;
+  static LogEvent event_of(const SwitchWord& word) {
+    return word.open ? LogEvent::kSwitchOpened : LogEvent::kSwitchClosed;
+  }
   Mutex turning_;  // orders are handled one after the other
   mutable Mutex mutex_;
   // The newest order in the ledger, as far as known.

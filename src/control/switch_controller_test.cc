@@ -31,8 +31,8 @@ struct SwitchNode {
     for (const ledger::Change& change : outbox.take_up()) outbox.post(change, controller.take_up(change));
     loaded = follower.load().has_value();
   }
-  std::function<void(bool, const std::string&)> log_to() {
-    return [this](bool, const std::string& sentence) { log.push_back(sentence); };
+  EventLog log_to() {
+    return [this](LogEvent, std::string_view sentence) { log.emplace_back(sentence); };
   }
   void open(const std::string& reason, std::int64_t seconds = kSwitchSecondsDefault) {
     controller.turn({true, "token ops", reason, seconds});

@@ -5,6 +5,7 @@
 #include "doors/http/origin/other_site.h"
 #include "doors/http/problem.h"
 #include "doors/resp/redis_door.h"
+#include "telemetry/trace/request_tracer.h"
 
 namespace sluice::doors {
 namespace {
@@ -53,10 +54,27 @@ class DeprecatedReply final : public net::HttpReply {
   bool is_late_ = false;
 };
 
+// While it exists, the checks of a request belong to its trace. Without a tracer no header is looked for.
+class InTrace {
+ public:
+  template <class Request>
+  InTrace(DoorContext& context, RequestTracer* tracer, const Request& request) : context_(context) {
+    if (tracer) [[unlikely]]
+      context_.trace = tracer->trace_of(request.header("traceparent"));
+  }
+  ~InTrace() { context_.trace = nullptr; }
+  InTrace(const InTrace&) = delete;
+  InTrace& operator=(const InTrace&) = delete;
+
+ private:
+  DoorContext& context_;
+};
+
 }  // namespace
 
 void App::handle_http(const net::HttpRequest& request, net::HttpReply& reply) {
   context_.engine.set_caller(request.peer->id);
+  const InTrace in_trace(context_, tracer_, request);
   const HttpEndpoint* const endpoint = find_http_endpoint(request.path);
   if (!is_here(endpoint, request, context_.admin))
     return write_problem(404, "no such path: " + std::string(request.path), reply.response);
@@ -86,6 +104,7 @@ void App::dispatch(const HttpEndpoint* endpoint, const net::HttpRequest& request
 
 void App::handle_unary(const net::GrpcContext& context, std::string_view message, net::GrpcReply& reply) {
   context_.engine.set_caller(context.peer->id);
+  const InTrace in_trace(context_, tracer_, context);
   const GrpcMethod* const method = find_grpc_method(context.path);
   if (!method || !method->unary) {
     reply.response.status = {

@@ -9,6 +9,10 @@
 #include "doors/resp/redis_throttle.h"
 #include "net/http/http_api.h"
 
+namespace sluice {
+class RequestTracer;
+}
+
 namespace sluice::doors {
 
 // The application behind one loop thread: dispatches each request to its handler. Makes no decisions itself.
@@ -19,9 +23,10 @@ class App final : public net::Application {
   // `admin`: null if there is no admin API; must outlive this object.
   // `throttle`: null if there is no Redis protocol; must outlive this object.
   // `nodes`: null if there is no exchange between nodes; must outlive this object.
+  // `tracer`: null if nothing is traced; must outlive this object.
   App(Engine& engine, const DoorOptions& options, std::uint64_t seed, AdminSeam* admin = nullptr,
-      ThrottleLimits* throttle = nullptr, NodesSeam* nodes = nullptr)
-      : context_(engine, options, seed, admin, nodes), throttle_(throttle) {}
+      ThrottleLimits* throttle = nullptr, NodesSeam* nodes = nullptr, RequestTracer* tracer = nullptr)
+      : context_(engine, options, seed, admin, nodes), throttle_(throttle), tracer_(tracer) {}
 
   void handle_http(const net::HttpRequest& request, net::HttpReply& reply) override;
   void handle_unary(const net::GrpcContext& context, std::string_view message,
@@ -41,6 +46,7 @@ class App final : public net::Application {
 
   DoorContext context_;
   ThrottleLimits* const throttle_;
+  RequestTracer* const tracer_;
 };
 
 }  // namespace sluice::doors

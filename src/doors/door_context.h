@@ -71,6 +71,8 @@ struct DoorContext {
   std::deque<std::string> implied_tenants;  // the checks point into it
   std::string caller;                       // likewise
   EnvoyScratch envoy;
+  // Of the request that is being handled; null: none, or nothing is traced. Caller::permit() passes it on.
+  const TraceContext* trace = nullptr;
 };
 
 }  // namespace sluice::doors

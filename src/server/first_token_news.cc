@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "control/access/first_token.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 
 namespace sluice::server {
 namespace {
@@ -26,9 +26,9 @@ void make_token_if_needed(const std::string& file, const std::function<bool()>& 
     return;
   }
   const auto made = control::make_first_token_in(file, follower, is_needed, clock);
-  if (made && *made) log(LogLevel::kInfo, **made);
+  if (made && *made) log(LogEvent::kFirstTokenWritten, **made);
   if (!made && std::exchange(told, made.error().message) != made.error().message)
-    log(LogLevel::kError, "--bootstrap-token-file: " + made.error().message);
+    log(LogEvent::kFirstTokenFailed, "--bootstrap-token-file: " + made.error().message);
 }
 
 }  // namespace sluice::server

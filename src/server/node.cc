@@ -17,10 +17,11 @@
 #include "server/setup/key_secrets.h"
 #include "server/setup/ledger_setup.h"
 #include "server/setup/node_setup.h"
+#include "server/setup/trace_setup.h"
 #include "server/setup/usage_setup.h"
 #include "telemetry/check_metrics.h"
 #include "telemetry/exposure.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 #include "telemetry/metrics_page.h"
 #include "telemetry/prometheus.h"
 
@@ -85,8 +86,8 @@ doors::DoorOptions door_settings(const ServeOptions& options, std::int64_t now_u
   return doors;
 }
 
-void log_sentence(bool is_problem, const std::string& sentence) {
-  log(is_problem ? LogLevel::kError : LogLevel::kInfo, sentence);
+void log_about_usage(bool is_problem, const std::string& sentence) {
+  log(is_problem ? LogEvent::kUsageEventsFailed : LogEvent::kUsageEventsRecovered, sentence);
 }
 
 std::vector<control::RolloutStage> read_stages(const ServeOptions& options) {
@@ -110,8 +111,8 @@ void log_new_addresses(const Cells& before, const Cells& after) {
   for (const Cell& cell : after.list()) {
     const Cell* const old = before.named(cell.name);
     if (!old || old->store == cell.store || !old->store.redis || !cell.store.redis) continue;
-    log(LogLevel::kInfo, fmt::format("the store {} is now {}; calls in flight finish at {}", cell.name,
-                                     cell.store.redis->to_string(), old->store.redis->to_string()));
+    log(LogEvent::kStoreMoved, fmt::format("the store {} is now {}; calls in flight finish at {}", cell.name,
+                                           cell.store.redis->to_string(), old->store.redis->to_string()));
   }
 }
 
@@ -135,18 +136,18 @@ Node::Node(const ServeOptions& options)
       hot_keys_(options.hot_key_rate),
       catalog_(snapshots_, params_, {.nodes = options.nodes}),
       policies_(open_policies(options)),
-      ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_sentence)),
+      ledger_(open_ledger(options.policy_db, default_store(*cells_.current()), log_writer())),
       ledger_copy_(options.state_dir, ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
-      policy_registry_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_sentence}),
+      policy_registry_(catalog_, {.per_tenant = options.policies_per_tenant, .log = log_writer()}),
       user_registry_(catalog_),
-      outbox_(clock_, log_sentence, options.state_dir,
+      outbox_(clock_, log_writer(), options.state_dir,
               ledger_identity(options.policy_db, *ledger_, options.key_prefix)),
       switch_controller_(
           big_switch_, wall_clock_, clock_,
           [this](ledger::Change change, control::Outbox::Revise revise) {
             keep_record(std::move(change), std::move(revise));
           },
-          log_sentence),
+          log_writer()),
       rollout_registry_(catalog_),
       self_({.id = fresh_node_id(),
              .name = host_name(),
@@ -155,7 +156,7 @@ Node::Node(const ServeOptions& options)
              .started_us = wall_clock_.now_us()}),
       node_keys_(options.key_secret, key_secrets_.get()),
       desk_([this] { return report(); }),
-      rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_sentence}),
+      rollouts_({rollout_registry_, catalog_, totals_, wall_clock_, log_writer()}),
       follower_(*ledger_),
       plane_(start_plane(options)),
       known_callers_(tokens_, wall_clock_, &identities_.registry()),
@@ -163,8 +164,9 @@ Node::Node(const ServeOptions& options)
       hasher_(hasher_for(options, *cells_.current(), key_secrets_)),
       decisions_(decision_settings(options, *cells_.current()), hasher_),
       degraded_latency_us_(options.degraded_latency_ms * 1'000),
+      exporter_(open_exporter(options, clock_)),
       drain_us_(static_cast<std::int64_t>(options.drain_seconds) * 1'000'000),
-      usage_(start_usage(options, clock_, key_secrets_, log_sentence)),
+      usage_(start_usage(options, clock_, key_secrets_, log_about_usage)),
       server_(start_server(options)) {
   running_ = server_.get();
 }
@@ -175,7 +177,7 @@ std::unique_ptr<PolicyFileLoader> Node::open_policies(const ServeOptions& option
     if (!path.empty()) paths.push_back(path);
   if (paths.empty()) return nullptr;
   PolicyFileLoader::Options loading;
-  loading.log = log_sentence;
+  loading.log = log_writer();
   loading.may_deny_everyone = options.allow_deny_everyone;
   loading.state_dir = options.state_dir;
   auto files = std::make_unique<PolicyFileLoader>(paths, catalog_, loading);
@@ -201,7 +203,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   for (const ledger::Change& change : outbox_.take_up())
     outbox_.post(change, switch_controller_.take_up(change));
   control::ControlPlane::Options options;
-  options.log = log_sentence;
+  options.log = log_writer();
   options.on_loaded = [this] { snapshots_.say_unmatched(Unmatched::kNoPolicy); };
   options.audit_days = settings.audit_days;
   options.on_refusal = [this](const std::string& why) {
@@ -237,7 +239,7 @@ std::unique_ptr<control::ControlPlane> Node::start_plane(const ServeOptions& set
   auto plane = std::make_unique<control::ControlPlane>(follower_, wall_clock_, std::move(options));
   if (plane->status().restored) snapshots_.say_unmatched(Unmatched::kNoPolicy);
   if (plane->status().loaded && catalog_.current()->policies().empty() && !policies_)
-    log(LogLevel::kWarning,
+    log(LogEvent::kPoliciesNone,
         "no policies: every check is allowed; name a file or directory with --policies, or create one with "
         "the API");
   return plane;
@@ -248,13 +250,14 @@ void Node::remember_cells() const {
   const CellRegistry::Pointer cells = cells_.current();
   const auto written = cell_memory_file_.write(*cells, *cells_.wanted());
   if (!written)
-    log(LogLevel::kError, fmt::format("the cells of tenants cannot be saved for the next start ({}); name a "
-                                      "folder with --state-dir",
-                                      written.error().message));
+    log(LogEvent::kCellsNotSaved,
+        fmt::format("the cells of tenants cannot be saved for the next start ({}); name a "
+                    "folder with --state-dir",
+                    written.error().message));
 }
 
 void Node::report_reset(const doors::ResetReport& report) {
-  log(LogLevel::kInfo, report.sentence());
+  log(LogEvent::kCountersReset, report.sentence());
   outbox_.post(reset_event(report, wall_clock_.now_us()));  // the answer waits until it is written
 }
 
@@ -297,7 +300,8 @@ std::string Node::metrics() {
          (capacity_ ? capacity_->metrics() : "") + door_options_.deprecations->metrics() + tls_.metrics() +
          settings_status_.metrics() + connection_metrics() + accuracy_metrics() +
          (usage_ ? usage_->metrics() : "") + decisions_.metrics() +
-         policy_count_metrics(*catalog_.current()) + process_metrics(SLUICE_VERSION);
+         policy_count_metrics(*catalog_.current()) + process_metrics(SLUICE_VERSION) + log_metrics() +
+         (exporter_ ? exporter_->metrics() : "");
 }
 
 // What may pass beyond the limits now; docs/accuracy.md.
@@ -368,8 +372,9 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
   server.drain_us = drain_us_;
   server.drain_idle_us = static_cast<std::int64_t>(
       std::clamp<std::uint64_t>(options.drain_notice_ms, kIdleNoticeMsMin, kIdleNoticeMsMax) * 1'000);
-  server.on_problem = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
+  server.on_problem = [](const std::string& sentence) { log(LogEvent::kConnectionsProblem, sentence); };
   std::random_device seed;
+  const auto spans = span_options(options, server.threads, *cells_.current(), key_secrets_.get());
   const NodeThread::Shared shared{.clock = clock_,
                                   .wall_clock = wall_clock_,
                                   .params = params_,
@@ -401,7 +406,11 @@ std::unique_ptr<net::Server> Node::start_server(const ServeOptions& options) {
                                             .dialects = door_options_.dialects,
                                             .rollouts = rollouts_,
                                             .staged = staged_.empty() ? nullptr : &staged_,
-                                            .outbox = &outbox_}};
+                                            .outbox = &outbox_},
+                                  .exporter = exporter_.get(),
+                                  .tracing = {.share = options.trace_sample, .threads = server.threads},
+                                  .spans = spans,
+                                  .logs_decisions = log_level() == LogLevel::kDebug};
   auto started = net::Server::start(server, clock_, [&](net::EventLoop& loop) {
     auto thread = std::make_unique<NodeThread>(shared, loop, seed(), threads_.empty());
     threads_.push_back(thread.get());
@@ -450,7 +459,7 @@ void Node::send_rest_of_usage(std::int64_t give_up_at_us) {
   // The requests may have taken all of the time.
   const std::int64_t flush_until_us = std::max(give_up_at_us, clock_.now_us() + kUsageFlushUsMin);
   if (const std::size_t unsent = usage_->stop(flush_until_us); unsent > 0)
-    log(LogLevel::kWarning,
+    log(LogEvent::kUsageEventsLost,
         fmt::format("{} usage events were not acknowledged within --drain-seconds and may be lost", unsent));
 }
 

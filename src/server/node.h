@@ -40,6 +40,7 @@
 #include "store/memory/memory_store.h"
 #include "store/params_table.h"
 #include "telemetry/decision_counters.h"
+#include "telemetry/trace/otlp_exporter.h"
 #include "usage/usage_sender.h"
 
 namespace sluice::server {
@@ -139,6 +140,7 @@ class Node {
   KeyHasher hasher_;
   DecisionRecord decisions_;
   const std::int64_t degraded_latency_us_;
+  const std::unique_ptr<OtlpExporter> exporter_;  // of traces; null: there is no collector
   std::atomic<bool> draining_ = false;
   const std::int64_t drain_us_;
   const std::unique_ptr<usage::UsageSender> usage_;    // null: no usage events

@@ -3,7 +3,7 @@
 #include "doors/resp/redis_throttle.h"
 #include "engine/hot/leasing_store.h"
 #include "engine/hot/sparing_store.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 
 namespace sluice::server {
 namespace {
@@ -12,10 +12,6 @@ constexpr std::int64_t kSummaryEveryUs = 100'000;
 constexpr std::int64_t kPromoteEveryUs = 250'000;
 constexpr std::int64_t kFullMemoryLogEveryUs = 60'000'000;
 constexpr std::int64_t kUnreachedFirstUs = 2'000'000, kUnreachedEveryUs = 60'000'000;
-
-void log_about_store(bool is_problem, const std::string& sentence) {
-  log(is_problem ? LogLevel::kWarning : LogLevel::kInfo, sentence);
-}
 
 }  // namespace
 
@@ -36,9 +32,8 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
       shared_.cells.current());
   if (is_first_)
     mover_.emplace(CellMover::Parts{shared_.cells, shared_.hasher, shared_.clock, transport_, random(),
-                                    log_about_store, shared_.cell_memory, shared_.key_secrets});
-  if (shared_.usage) observers_.push_back(&usage_.emplace(shared_.usage->add_queue()));
-  if (shared_.decisions.is_on()) observers_.push_back(&decisions_);
+                                    log_writer(), shared_.cell_memory, shared_.key_secrets});
+  add_observers();
   engine_.emplace(Engine::Parts{.store = stores_->default_store(),
                                 .policies = shared_.policies,
                                 .hasher = shared_.hasher,
@@ -50,8 +45,22 @@ NodeThread::NodeThread(const Shared& shared, net::EventLoop& loop, std::uint64_t
                                 .default_tenant = shared_.doors.default_tenant,
                                 .hot = &hot_,
                                 .observers = observers_});
-  app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_, &nodes_);
+  app_.emplace(*engine_, shared_.doors, random_(), &admin_, &throttle_, &nodes_,
+               tracer_ ? &*tracer_ : nullptr);
   publish_summary(0);
+}
+
+// Who is told what the engine decides.
+void NodeThread::add_observers() {
+  if (shared_.exporter) {
+    tracer_.emplace(shared_.tracing, shared_.clock, random_());
+    observers_.push_back(
+        &spans_.emplace(shared_.exporter->add_ring(), shared_.wall_clock, shared_.spans, random_()));
+  }
+  if (shared_.usage) observers_.push_back(&usage_.emplace(shared_.usage->add_queue()));
+  if (shared_.decisions.is_on()) observers_.push_back(&decisions_);
+  if (shared_.logs_decisions)
+    observers_.push_back(&decision_log_.emplace(log_writer(), shared_.wall_clock, shared_.key_secrets));
 }
 
 std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
@@ -61,7 +70,7 @@ std::unique_ptr<Store> NodeThread::make_store(const StoreSettings& settings) {
                                              .wall_clock = shared_.wall_clock,
                                              .params = shared_.params,
                                              .random = random(),
-                                             .log = log_about_store,
+                                             .log = log_writer(),
                                              .heeds_moves = shared_.has_cells,
                                              .asks_for_advice = is_first_,
                                              .freed = shared_.freed,
@@ -130,7 +139,7 @@ void NodeThread::publish_summary(std::int64_t now_us) {
 void NodeThread::log_full_memory(std::int64_t now_us) {
   if (now_us < next_full_memory_log_us_) return;
   for (const std::string& problem : shared_.memory_store.health().problems) {
-    log_about_store(true, problem);
+    log(LogEvent::kStoreFull, problem);
     next_full_memory_log_us_ = now_us + kFullMemoryLogEveryUs;
   }
 }
@@ -144,7 +153,8 @@ void NodeThread::log_if_never_reached(const StoreSummary& stores, std::int64_t n
   log_unreached_at_us_ = now_us + kUnreachedEveryUs;
   std::string reasons;
   for (const std::string& problem : stores.problems) reasons += (reasons.empty() ? "" : "; ") + problem;
-  log(LogLevel::kError, "the store has been unreachable since the start; failure rules decide: " + reasons);
+  log(LogEvent::kStoreUnreached,
+      "the store has been unreachable since the start; failure rules decide: " + reasons);
 }
 
 StoreSummary NodeThread::stores() const {

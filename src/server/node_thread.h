@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <vector>
 
 #include "admin/admin_door.h"
 #include "base/mutex.h"
@@ -22,10 +23,14 @@
 #include "server/cells/cell_stores.h"
 #include "server/nodes/node_desk.h"
 #include "server/nodes/node_exchange.h"
+#include "server/observe/decision_log.h"
+#include "server/observe/span_maker.h"
 #include "server/setup/store_setup.h"
 #include "store/memory/memory_counters.h"
 #include "store/memory/memory_store.h"
 #include "telemetry/store_summary.h"
+#include "telemetry/trace/otlp_exporter.h"
+#include "telemetry/trace/request_tracer.h"
 #include "usage/usage_observer.h"
 #include "usage/usage_sender.h"
 
@@ -60,6 +65,10 @@ class NodeThread final : public net::LoopHooks {
     NodeDesk& desk;
     const NodeKeys& node_keys;
     admin::AdminParts admin;
+    OtlpExporter* exporter = nullptr;  // of spans; null: nothing is traced
+    RequestTracer::Options tracing = {};
+    SpanMaker::Options spans = {};
+    bool logs_decisions = false;
     std::shared_ptr<FreedCounters> freed = std::make_shared<FreedCounters>();  // on Redis
     std::shared_ptr<WorkInFlight> work_in_flight = std::make_shared<WorkInFlight>();
   };
@@ -80,6 +89,7 @@ class NodeThread final : public net::LoopHooks {
   std::unique_ptr<Store> make_store(const StoreSettings& settings);
   RedisBackend::Random random();
   void meet_nodes(std::int64_t now_us);
+  void add_observers();
   void follow_cells(std::int64_t now_us);
   void publish_summary(std::int64_t now_us);
   void log_full_memory(std::int64_t now_us);
@@ -97,6 +107,9 @@ class NodeThread final : public net::LoopHooks {
   std::optional<CellMover> mover_;  // on one thread only
   std::optional<usage::UsageObserver> usage_;
   std::vector<DecisionObserver*> observers_;  // of the engine
+  std::optional<RequestTracer> tracer_;
+  std::optional<SpanMaker> spans_;
+  std::optional<DecisionLog> decision_log_;
   std::optional<Engine> engine_;
   admin::AdminDoor admin_;
   LoopNodes nodes_;

@@ -66,6 +66,10 @@ struct ServeOptions {
   std::string usage_events;  // URL of Kafka or Redis; empty: none are sent
   int usage_queue_mib = kUsageQueueMiB;
   std::string log_level = "info";
+  std::string log_format = "console";
+  std::string otlp;                 // URL of a collector of traces; empty: by OTEL_EXPORTER_OTLP_ENDPOINT
+  double trace_sample = 0.01;       // of requests without a trace
+  std::string trace_slow = "20ms";  // a check that takes longer always has a span
   std::string config;
 
   friend bool operator==(const ServeOptions&, const ServeOptions&) = default;

@@ -29,9 +29,14 @@ def clients_table(versions, results):
     return "\n".join(rows)
 
 
-def write(path, versions, results, h2spec, envoy, tests):
+def rows(cases):
+    return "".join(f"| {what} | {'yes' if right else '**no**'} |\n" for what, right in cases)
+
+
+def write(path, versions, results, h2spec, envoy, traces, tests):
     h2spec_version, passed = h2spec
     envoy_version, cases = envoy
+    traces_version, spans = traces
     counts = ", ".join(f"{count} of {tests} {how}" for how, count in passed.items())
     text = f"""{INTRODUCTION}
 ## gRPC clients
@@ -61,5 +66,12 @@ Envoy {envoy_version} with [the configuration of the examples](../examples/envoy
 
 | | |
 |---|---|
-""" + "".join(f"| {what} | {'yes' if right else '**no**'} |\n" for what, right in cases)
+{rows(cases)}
+## OpenTelemetry
+
+Spans that Sluice exports, decoded by the Python package opentelemetry-proto {traces_version}:
+
+| | |
+|---|---|
+{rows(spans)}"""
     path.write_text(wrap(text))

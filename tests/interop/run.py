@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The interop matrix: other people's gRPC clients, h2spec and Envoy against a release build of Sluice.
+"""The interop matrix: other people's gRPC clients, h2spec, Envoy and OpenTelemetry against a release build of Sluice.
 
     tests/interop/run.py                     everything; writes docs/interop.md
     tests/interop/run.py grpc-go h2spec      only these parts; writes nothing
@@ -20,10 +20,11 @@ os.environ.setdefault("SLUICE_BINARY", str(ROOT / "build/release/sluice"))
 import envoy  # noqa: E402
 import h2spec  # noqa: E402
 import page  # noqa: E402
+import traces  # noqa: E402
 from builds import CLIENTS, Failed  # noqa: E402
 from matrix import Matrix  # noqa: E402
 
-PARTS = [*(client.name for client in CLIENTS), "h2spec", "envoy"]
+PARTS = [*(client.name for client in CLIENTS), "h2spec", "envoy", "traces"]
 
 
 def say(text):
@@ -56,7 +57,7 @@ def run_clients(clients, directory):
 def run(wanted, directory):
     """Runs the wanted parts; true if all is well. Writes the page if nothing was left out."""
     clients = [client for client in CLIENTS if client.name in wanted]
-    conformance = proxied = versions = results = None
+    conformance = proxied = traced = versions = results = None
     right = []
     if "h2spec" in wanted:
         say("h2spec")
@@ -66,11 +67,15 @@ def run(wanted, directory):
         say("envoy")
         proxied = envoy.run(fresh(directory / "envoy"))
         right += [good for _, good in proxied[1]]
+    if "traces" in wanted:
+        say("traces")
+        traced = traces.run(fresh(directory / "traces"))
+        right += [good for _, good in traced[1]]
     if clients:
         versions, results = run_clients(clients, fresh(directory / "clients"))
         right += [good for cells in results.values() for good, _ in cells.values()]
     if set(wanted) == set(PARTS):
-        page.write(ROOT / "docs/interop.md", versions, results, conformance, proxied, h2spec.TESTS)
+        page.write(ROOT / "docs/interop.md", versions, results, conformance, proxied, traced, h2spec.TESTS)
     say(f"{sum(right)} of {len(right)} as they must be")
     return all(right)
 

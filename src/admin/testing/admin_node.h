@@ -53,9 +53,8 @@ class AdminPlaneTest : public ::testing::Test {
   ManualClock clock{1'800'000'000'000'000};
   AdminNode node{std::make_shared<ledger::MemoryDatabase>(), clock};
   BigSwitch big_switch;
-  control::SwitchController switch_controller{big_switch, clock, clock,
-                                              [](ledger::Change, const control::Outbox::Revise&) {},
-                                              [](bool, const std::string&) {}};
+  control::SwitchController switch_controller{
+      big_switch, clock, clock, [](ledger::Change, const control::Outbox::Revise&) {}, {}};
   SelfLimits limits{clock, {.reads = 1000, .writes = 100}};
   control::KnownCallers known_callers{node.tokens, clock};
   net::Peer peer{.address = "127.0.0.1", .port = net::Port::kAll, .is_trusted = true, .names = {}};

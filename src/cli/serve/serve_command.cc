@@ -22,7 +22,7 @@
 #include "server/process/reloader.h"
 #include "server/process/signals.h"
 #include "server/process/switch_file.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 
 namespace sluice::cli {
 
@@ -32,6 +32,11 @@ using server::Reloader;
 using server::Signals;
 using server::SwitchFile;
 namespace {
+
+void take_log_settings(const ServeOptions& options) {
+  set_log_level(options.log_level);
+  set_log_format(options.log_format == "json" ? LogFormat::kJson : LogFormat::kConsole);
+}
 
 // SIGHUP: reloads the policies, the certificates and the settings. Of the settings, the log level, the
 // identities, the address of the store and the cells can change at run time.
@@ -45,19 +50,22 @@ void reload(Node& node, const std::vector<std::string>& arguments, ServeOptions&
       running.key_prefix = fresh.key_prefix;
       running.cells = fresh.cells;
     }
-    set_log_level(fresh.log_level);
+    take_log_settings(fresh);
     running.log_level = fresh.log_level;
+    running.log_format = fresh.log_format;
     node.reload_identities(fresh);
     running.identities = fresh.identities;
     node.settings_status().note_taken();
+    log(LogEvent::kSettingsTaken, "the settings were read again");
     if (fresh != running)
-      log(LogLevel::kWarning,
-          "some changed settings need a restart; only --log-level, --key-prefix, a --store that is Redis "
-          "before and after, and the contents of --identities, --cells and --key-secrets are taken over at "
-          "once");
+      log(LogEvent::kSettingsNeedRestart,
+          "some changed settings need a restart; only --log-level, --log-format, --key-prefix, a --store "
+          "that "
+          "is Redis before and after, and the contents of --identities, --cells and --key-secrets are taken "
+          "over at once");
   } catch (const std::exception& e) {  // keep running, whatever is wrong with the file
     node.settings_status().note_refused(e.what());
-    log(LogLevel::kError, fmt::format("{}; keeping the current settings", e.what()));
+    log(LogEvent::kSettingsRefused, fmt::format("{}; keeping the current settings", e.what()));
   }
 }
 
@@ -68,7 +76,7 @@ std::unique_ptr<Reloader> make_reloader(Node& node, const std::vector<std::strin
     try {
       reload(node, arguments, running);
     } catch (const std::bad_alloc&) {
-      log(LogLevel::kError, "out of memory while reloading the settings; send SIGHUP again");
+      log(LogEvent::kNodeOutOfMemory, "out of memory while reloading the settings; send SIGHUP again");
     }
   });
 }
@@ -82,13 +90,13 @@ void stop(std::unique_ptr<Node> node, std::unique_ptr<Reloader> reloader, Signal
   const SystemClock clock;
   const std::uint64_t all_ms = options.drain_notice_ms + options.drain_seconds * 1'000 + kPutAwayMs;
   const EndGuard guard(signals, clock, static_cast<std::int64_t>(all_ms) * 1'000);
-  log(LogLevel::kInfo, "stopping: reporting not ready, finishing requests in flight");
+  log(LogEvent::kNodeStopping, "stopping: reporting not ready, finishing requests in flight");
   node->announce_drain();
   std::this_thread::sleep_for(std::chrono::milliseconds(options.drain_notice_ms));
   const bool all_finished = node->drain();
   reloader.reset();  // a running reload may continue until now
   node.reset();
-  log(LogLevel::kInfo, all_finished ? "stopped" : "stopped; some requests in flight were cut off");
+  log(LogEvent::kNodeStopped, all_finished ? "stopped" : "stopped; some requests in flight were cut off");
 }
 
 // Until the node exists there is nothing to shut down: a signal ends the process at once, even if the policy
@@ -119,18 +127,20 @@ void serve(Node& node, Reloader& reloader, Signals& signals, const ServeOptions&
       else if (signal)
         return;
     } catch (const std::bad_alloc&) {
-      log(LogLevel::kError, "out of memory while handling a signal or a file; send the signal again");
+      log(LogEvent::kNodeOutOfMemory,
+          "out of memory while handling a signal or a file; send the signal again");
     }
 }
 
 int run(const std::vector<std::string>& arguments) {
   const ServeOptions options = read_serve_options(arguments);
-  set_log_level(options.log_level);
+  take_log_settings(options);
   MemoryReserve::keep(kMemoryReserveBytes);
   Signals signals;
   std::unique_ptr<Node> node = start(signals, options);
-  log(LogLevel::kInfo, fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node->listening_text(),
-                                   options.tls_cert.empty() ? "" : " with TLS"));
+  log(LogEvent::kNodeStarted,
+      fmt::format("sluice {} listening on {}{}", SLUICE_VERSION, node->listening_text(),
+                  options.tls_cert.empty() ? "" : " with TLS"));
   auto reloader = make_reloader(*node, arguments, options);
   serve(*node, *reloader, signals, options);
   stop(std::move(node), std::move(reloader), signals, options);

@@ -51,6 +51,13 @@ const CLI::Validator valid_usage_target(
     },
     "URL");
 
+const CLI::Validator valid_duration(
+    [](std::string& text) -> std::string {
+      const auto good = parse_duration_us(text);
+      return good ? "" : good.error();
+    },
+    "TIME");
+
 const CLI::Validator valid_store(
     [](std::string& url) -> std::string {
       if (url.empty() || url == "memory") return {};
@@ -145,7 +152,11 @@ constexpr const char* kRareSettings[] = {"--tls-require-client-cert",
                                          "--drain-notice-ms",
                                          "--drain-seconds",
                                          "--usage-queue-mib",
-                                         "--log-level"};
+                                         "--log-level",
+                                         "--log-format",
+                                         "--otlp",
+                                         "--trace-sample",
+                                         "--trace-slow"};
 
 }  // namespace
 
@@ -267,6 +278,14 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       ->check(CLI::Range(1, kUsageQueueMiBMax));
   add("log-level", o.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  add("log-format", o.log_format, "console or json: one line per event, on stderr")
+      ->check(CLI::IsMember({"console", "json"}));
+  add("otlp", o.otlp,
+      "http://HOST:PORT or https://HOST:PORT of an OpenTelemetry collector for traces;\n"
+      "OTEL_EXPORTER_OTLP_ENDPOINT in the environment names it too");
+  add("trace-sample", o.trace_sample, "share of the requests without a trace that begin one, 0 to 1")
+      ->check(CLI::Range(0.0, 1.0));
+  add("trace-slow", o.trace_slow, "checks that take longer always have a span")->check(valid_duration);
   add("config", o.config, "YAML file with any of these settings; reread on SIGHUP")->check(CLI::ExistingFile);
   for (const char* rare : kRareSettings) command.get_option(rare)->group(kMoreSettings);
   make_help_brief(command);

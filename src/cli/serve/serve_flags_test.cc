@@ -107,6 +107,10 @@ TEST_F(ServeOptionsTest, EveryFlagIsAlsoAVariable) {
       {"drain-notice-ms", "SLUICE_DRAIN_NOTICE_MS", "7"},
       {"drain-seconds", "SLUICE_DRAIN_SECONDS", "7"},
       {"log-level", "SLUICE_LOG_LEVEL", "debug"},
+      {"log-format", "SLUICE_LOG_FORMAT", "json"},
+      {"otlp", "SLUICE_OTLP", "http://collector:4318"},
+      {"trace-sample", "SLUICE_TRACE_SAMPLE", "0.5"},
+      {"trace-slow", "SLUICE_TRACE_SLOW", "1s"},
       {"config", "SLUICE_CONFIG", config("threads: 7\n")},
   };
   std::set<std::string> tried{"help", "help-all"};

@@ -131,7 +131,7 @@ bool RolloutController::write(LedgerFollower& follower, const RolloutRegistry::K
                                        .at_us = now_us});
   if (written) {
     blocks_.erase(id);
-    parts_.log(false, what);
+    parts_.log(LogEvent::kRolloutStep, what, {{"policy", id}});
     if (next.state == RolloutState::kRolledBack) {
       const Lock lock(mutex_);
       ++rollbacks_[id];
@@ -139,7 +139,9 @@ bool RolloutController::write(LedgerFollower& follower, const RolloutRegistry::K
     return true;
   }
   if (written.error().code == ErrorCode::kStale) return true;  // another node, or an operator, was faster
-  if (!blocks_.contains(id)) parts_.log(true, fmt::format("{}: not done: {}", what, written.error().message));
+  if (!blocks_.contains(id))
+    parts_.log(LogEvent::kRolloutStuck, fmt::format("{}: not done: {}", what, written.error().message),
+               {{"policy", id}});
   if (written.error().code == ErrorCode::kUnavailable || next.state == RolloutState::kAborted) {
     next_try_us_ = now_us + kTryAgainUs;
     return false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log/log_event.h"
 #include "base/mutex.h"
 #include "control/rollout/rollout_evaluator.h"
 #include "control/rollout/rollout_registry.h"
@@ -28,7 +29,7 @@ class RolloutController {
     PolicyCatalog& catalog;
     DecisionTotals& totals;
     const Clock& clock;  // wall time
-    std::function<void(bool is_problem, const std::string& sentence)> log;
+    EventLog log;
   };
   explicit RolloutController(Parts parts) : parts_(std::move(parts)) {}  // parts outlive it
 

@@ -25,8 +25,8 @@ struct RolloutNode {
               const std::string& file = "", std::int64_t per_tenant = kPoliciesPerTenant)
       : ledger(database),
         policies(catalog, {.per_tenant = per_tenant}),
-        controller({rollouts, catalog, totals, clock, [this](bool is_problem, const std::string& text) {
-                      (is_problem ? problems : steps).push_back(text);
+        controller({rollouts, catalog, totals, clock, [this](LogEvent event, std::string_view text) {
+                      (is_problem(event) ? problems : steps).emplace_back(text);
                     }}) {
     Problems problems_of_file;
     if (!file.empty())

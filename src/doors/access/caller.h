@@ -55,11 +55,14 @@ class Caller {
   // policy moves to another tenant in between. A policy that the caller may not see is refused with the same
   // message as a policy that does not exist.
   //
-  // Checks that charge and have a request id, whose record takes memory, are labelled with owner_name().
+  // Checks that charge and have a request id, whose record takes memory, are labelled with owner_name(). All
+  // belong to the trace of the request, if there is one.
   Result<Permit> permit(std::span<CheckRequest> checks) const {
     if (needs_token()) [[unlikely]]
       SLUICE_TRY(recognise(checks));
     if (access_ == Access::kCheck) label(checks);
+    if (context_.trace) [[unlikely]]
+      for (CheckRequest& check : checks) check.trace = context_.trace;
     return Permit();
   }
   // The same for one reset. Refuses what cannot be recorded, and refuses resets while too many audit records

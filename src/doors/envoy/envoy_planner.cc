@@ -77,6 +77,7 @@ Result<void> EnvoyPlanner::fill(std::size_t i, std::string_view resource, CheckR
   check.tenant = envoy_.request.domain;
   check.dimensions = envoy_.request.dimensions_of(i);
   check.resource = resource;
+  check.trace = context_.trace;
   if (const auto hits = envoy_.request.hits_of(i)) take_hits(*hits, descriptor.gives_back, check);
   if (descriptor.kind == Kind::kRule) {
     check.policy_id = descriptor.rule->policy_id;

@@ -61,8 +61,8 @@ class DecisionObserver {
   struct Interest {
     Share denied = Share::kNone;
     Share degraded = Share::kNone;               // also if denied
+    bool sampled_traces = false;                 // all whose trace is sampled, however they ended
     std::uint32_t allowed_one_in = 0;            // of the others, at random; 1: all, 0: none
-    bool sampled_traces = false;                 // likewise, all whose trace is sampled
     std::optional<std::int64_t> slower_than_ns;  // likewise, all that were timed and took longer
   };
 

@@ -202,8 +202,10 @@ TEST_F(DecisionObserverTest, ASampledTraceIsOfferedToThoseWhoFollowTraces) {
   ASSERT_TRUE(watched.check({.key = "u", .trace = &trace}));
   trace.flags = 1;
   ASSERT_TRUE(watched.check({.key = "v", .trace = &trace}));
-  EXPECT_THAT(tracer.lines, ElementsAre("  v allowed no_limit api trace 7"));
-  EXPECT_THAT(denials.lines, IsEmpty());
+  ASSERT_TRUE(watched.check({.tenant = "shop", .key = "w", .cost = 3, .trace = &trace}));
+  EXPECT_THAT(tracer.lines,
+              ElementsAre("  v allowed no_limit api trace 7", "shop  w denied never api burst trace 7"));
+  EXPECT_THAT(denials.lines, ElementsAre(tracer.lines[1]));
 }
 
 TEST_F(DecisionObserverTest, ASlowCheckIsOfferedToThoseWhoAskForIt) {

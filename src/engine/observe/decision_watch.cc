@@ -31,11 +31,11 @@ void DecisionWatch::set_due() {
 }
 
 bool DecisionWatch::wants(const DecisionObserver::Interest& interest, const DecisionEvent& event) const {
+  if (interest.sampled_traces && event.asked.trace && event.asked.trace->is_sampled()) return true;
   if (!is_ordinary(event.decision)) {
     const Share share = event.decision.degraded ? interest.degraded : interest.denied;
     return share == Share::kAll || (share == Share::kFair && admitted_);
   }
-  if (interest.sampled_traces && event.asked.trace && event.asked.trace->is_sampled()) return true;
   return interest.slower_than_ns && event.took_ns && *event.took_ns > *interest.slower_than_ns;
 }
 

@@ -28,10 +28,11 @@ class DecisionWatch {
   // Whether somebody wants this one. REQUIRES: called once per decision; if true, offer() follows.
   bool picks(std::string_view tenant, const Decision& decision, const TraceContext* trace,
              std::optional<std::int64_t> took_ns) {
+    const bool is_traced = trace && wants_traces_ && trace->is_sampled();
     if (!is_ordinary(decision)) [[unlikely]]
-      return wants(tenant, decision);
+      return wants(tenant, decision) || is_traced;
     const bool is_due = --until_due_ <= 0;
-    return is_due || (trace && wants_traces_ && trace->is_sampled()) || (took_ns && *took_ns > slow_ns_);
+    return is_due || is_traced || (took_ns && *took_ns > slow_ns_);
   }
   // Calls the observers that want it.
   void offer(const DecisionEvent& event);

@@ -124,8 +124,9 @@ void RedisLoop::begin() {
                                           .params = policies_->params(),
                                           .random = [this](std::uint64_t below) { return random_() % below; },
                                           .log =
-                                              [this](bool is_problem, const std::string& sentence) {
-                                                if (settings_.log) settings_.log(is_problem, sentence);
+                                              [this](LogEvent event, std::string_view sentence) {
+                                                if (settings_.log)
+                                                  settings_.log(is_problem(event), std::string(sentence));
                                               },
                                           .key_prefix = settings_.key_prefix});
   engine_.emplace(Engine::Parts{.store = *store_,

@@ -118,9 +118,10 @@ void PolicyFileLoader::load(bool although_unchanged, FileWatcher::Rest rest) {
   if (!although_unchanged && read_now == read_last_) return;
   for (const std::string& path : paths_)
     if (const std::string names = passed_over_files(path); !names.empty())
-      options_.log(false, std::string(path)
-                              .append(": ignored files (only *.yaml, *.yml and *.json are read): ")
-                              .append(names));
+      options_.log(LogEvent::kPoliciesFilesIgnored,
+                   std::string(path)
+                       .append(": ignored files (only *.yaml, *.yml and *.json are read): ")
+                       .append(names));
   auto sources = parse_policy_files(files, problems);
   if (!options_.may_deny_everyone)
     refuse_denying_everyone(sources.policies, "start with --allow-deny-everyone", problems);
@@ -132,7 +133,8 @@ void PolicyFileLoader::load(bool although_unchanged, FileWatcher::Rest rest) {
          "the policy files keep changing and do not contain " + missing +
              "; they will be loaded once they stop changing; to avoid this, replace files by rename"});
   }
-  for (const Problem& warning : sources.warnings) options_.log(false, "warning: " + warning.text());
+  for (const Problem& warning : sources.warnings)
+    options_.log(LogEvent::kPoliciesWarning, "warning: " + warning.text());
   if (problems.empty())
     succeed(files, std::move(sources));
   else
@@ -166,7 +168,7 @@ Result<std::vector<std::string>> PolicyFileLoader::publish(PolicySources& source
   for (const auto& [id, why] : left_out) {
     std::string sentence = "policy \"";
     sentence.append(id).append("\" of the API is not in force while the files are: ").append(why);
-    options_.log(true, sentence);
+    options_.log(LogEvent::kPoliciesLeftOut, sentence, {{"policy", id}});
   }
   ++loads_;
   remember_withdrawn(*before, ids);
@@ -188,16 +190,18 @@ void PolicyFileLoader::succeed(const std::vector<PolicyFile>& files, PolicySourc
     ++status_.reloads;
     status_.problems.clear();
   }
-  options_.log(false, "loaded " + counted(ids_.size(), "policy", "policies") + " from " +
-                          counted(files.size(), "file", "files") + ", " + std::to_string(changed->size()) +
-                          " new or changed" + listed(*changed));
+  options_.log(LogEvent::kPoliciesLoaded, "loaded " + counted(ids_.size(), "policy", "policies") + " from " +
+                                              counted(files.size(), "file", "files") + ", " +
+                                              std::to_string(changed->size()) + " new or changed" +
+                                              listed(*changed));
   if (!copy_.empty()) keep_copy(files);
 }
 
 void PolicyFileLoader::keep_copy(const std::vector<PolicyFile>& files) const {
   if (const auto kept = keep_policy_files(copy_, paths_, files); !kept)
-    options_.log(true, "cannot save a copy of the policy files for the next start (" + kept.error().message +
-                           "); set a folder with --state-dir");
+    options_.log(LogEvent::kPoliciesCopyFailed,
+                 "cannot save a copy of the policy files for the next start (" + kept.error().message +
+                     "); set a folder with --state-dir");
 }
 
 void PolicyFileLoader::take_copy() {
@@ -206,15 +210,17 @@ void PolicyFileLoader::take_copy() {
   const auto files = kept_policy_files(copy_, paths_);
   if (!files) {
     if (files.error().code != ErrorCode::kNotFound)
-      options_.log(true, "the copy of the policy files cannot be used: " + files.error().message);
+      options_.log(LogEvent::kPoliciesCopyFailed,
+                   "the copy of the policy files cannot be used: " + files.error().message);
     return;
   }
   Problems problems;
   auto sources = parse_policy_files(*files, problems);
   if (const auto taken = problems.empty() ? publish(sources) : std::vector<std::string>();
       !taken || !problems.empty()) {
-    options_.log(true, "the copy of the policy files cannot be used: " +
-                           (taken ? problems.first_error().message : taken.error().message));
+    options_.log(LogEvent::kPoliciesCopyFailed,
+                 "the copy of the policy files cannot be used: " +
+                     (taken ? problems.first_error().message : taken.error().message));
     return;
   }
   const std::string sentence = "the policy files are invalid; the last good copy, " + copy_ +
@@ -224,7 +230,7 @@ void PolicyFileLoader::take_copy() {
     status_.from_copy = true;
     status_.problems.push_back(sentence);
   }
-  options_.log(true, sentence);
+  options_.log(LogEvent::kPoliciesCopyUsed, sentence);
 }
 
 bool PolicyFileLoader::give_version(Policy& policy, const Snapshot& before) const {
@@ -267,9 +273,10 @@ void PolicyFileLoader::fail(const Problems& problems) {
     ++status_.failures;
     status_.problems = problems.texts();
   }
-  for (const std::string& problem : problems.texts()) options_.log(true, problem);
-  options_.log(true, was_loaded ? "the policy files are invalid; the last good policies stay in force"
-                                : "the policy files are invalid");
+  for (const std::string& problem : problems.texts()) options_.log(LogEvent::kPoliciesRefused, problem);
+  options_.log(LogEvent::kPoliciesRefused,
+               was_loaded ? "the policy files are invalid; the last good policies stay in force"
+                          : "the policy files are invalid");
 }
 
 }  // namespace sluice

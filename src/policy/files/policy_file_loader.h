@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/log/log_event.h"
 #include "base/mutex.h"
 #include "base/secret/hash.h"
 #include "policy/files/file_watcher.h"
@@ -41,7 +42,7 @@ struct PolicyFileStatus {
 // construction, the copy comes into force instead and status() says so. The copy is valid only for the same
 // paths.
 //
-//   PolicyFileLoader policies({"policies.yaml"}, catalog, {.log = log_line});
+//   PolicyFileLoader policies({"policies.yaml"}, catalog, {.log = log_writer()});
 //   const PolicyFileStatus status = policies.status();
 //   if (!status.loaded && !status.from_copy) refuse_to_start(status.problems);
 class PolicyFileLoader {
@@ -49,7 +50,7 @@ class PolicyFileLoader {
   struct Options {
     // Receives one sentence per event. `is_problem` is true for errors and warnings. Called on the thread
     // that loads.
-    std::function<void(bool is_problem, const std::string& sentence)> log = [](bool, const std::string&) {};
+    EventLog log = {};
     FileWatcher::Options watch;
     std::size_t withdrawn_max = kWithdrawnPoliciesMax;
     bool may_deny_everyone = false;  // false: files with a policy that denies everyone are refused

@@ -54,7 +54,7 @@ class PolicyFileLoaderTest : public ::testing::Test {
     loader_ = std::make_unique<PolicyFileLoader>(
         std::vector<std::string>{directory_ / name}, catalog_,
         PolicyFileLoader::Options{
-            .log = [this](bool, const std::string& sentence) { log_ += sentence + '\n'; },
+            .log = [this](LogEvent, std::string_view sentence) { log_.append(sentence) += '\n'; },
             .watch = watch,
             .withdrawn_max = withdrawn_max});
   }

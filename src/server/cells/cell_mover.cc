@@ -301,8 +301,9 @@ bool CellMover::go_on() {
   if (!is_done && !is_elsewhere) return false;
   Task& task = *task_;
   if (!is_done)
-    parts_.log(true, fmt::format("{}: its counters under a key secret that is not in force stay behind: {}",
-                                 whose(task.relocation), move_->problem()));
+    parts_.log(LogEvent::kCellsStuck,
+               fmt::format("{}: its counters under a key secret that is not in force stay behind: {}",
+                           whose(task.relocation), move_->problem()));
   if (is_done && task.kind == Kind::kCarry) {
     counters_.keys += move_->progress().moved;
     task.has_moved_tag = true;
@@ -416,9 +417,10 @@ void CellMover::wait(Task task, std::string_view problem, std::int64_t now_us) {
     ++alike;
   }
   if (!is_new) return;
-  parts_.log(true, fmt::format("tenant {}, and {} others, cannot move to {} yet; {}, retrying: {}", tenant,
-                               alike - 1, to,
-                               is_refused ? "its checks are denied" : "they stay where they are", problem));
+  parts_.log(
+      LogEvent::kCellsStuck,
+      fmt::format("tenant {}, and {} others, cannot move to {} yet; {}, retrying: {}", tenant, alike - 1, to,
+                  is_refused ? "its checks are denied" : "they stay where they are", problem));
 }
 
 void CellMover::finish_after(std::int64_t now_us) {
@@ -438,11 +440,12 @@ void CellMover::finish_after(std::int64_t now_us) {
   }
   if (task.problem.empty()) {
     if (done.starts_anew) ++counters_.stopped;
-    parts_.log(true, task.kind == Kind::kSettle
-                         ? fmt::format("tenant {} may still be refused at {}, retrying: {}", done.tenant,
-                                       done.to->name, move->problem())
-                         : fmt::format("{}: leftover counters could not be deleted, retrying: {}",
-                                       whose(done), move->problem()));
+    parts_.log(LogEvent::kCellsStuck,
+               task.kind == Kind::kSettle
+                   ? fmt::format("tenant {} may still be refused at {}, retrying: {}", done.tenant,
+                                 done.to->name, move->problem())
+                   : fmt::format("{}: leftover counters could not be deleted, retrying: {}", whose(done),
+                                 move->problem()));
   }
   // A node that no longer has that cell cannot deny the tenant there either.
   if (task.kind == Kind::kForget && !wanted_->named(done.from->name)) return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log/log_event.h"
 #include "base/secret/hash.h"
 #include "base/secret/secret_ring.h"
 #include "redis/connection/transport.h"
@@ -54,7 +55,7 @@ class CellMover {
     const Clock& clock;
     redis::Transport& transport;
     TenantMove::Random random;
-    std::function<void(bool is_problem, const std::string& sentence)> log;
+    EventLog log;
     CellMemory memory = {};
     const SecretRing* key_secrets = nullptr;  // behind the hasher; null: it has only one secret
   };
@@ -119,7 +120,7 @@ class CellMover {
   void go_where_it_is(Task task, const TenantMove& move, std::int64_t now_us);
   void finish_after(std::int64_t now_us);
   void publish();
-  void say(const std::string& sentence) const { parts_.log(false, sentence); }
+  void say(const std::string& sentence) const { parts_.log(LogEvent::kCellsMoved, sentence); }
 
   const Parts parts_;
   CellRegistry::Pointer before_, wanted_;

@@ -35,14 +35,7 @@ class CellMoverSecretsTest : public ::testing::Test, protected testing::MoverAmo
   std::shared_ptr<SecretRing> ring = std::make_shared<SecretRing>();
   const KeyHasher hmac = KeyHasher::with_hmac(ring);
   CellRegistry registry{make_cells({}), [](const Relocation&) {}};
-  CellMover mover{{registry,
-                   hmac,
-                   clock,
-                   *this,
-                   [](std::uint64_t) { return 0; },
-                   [](bool, const std::string&) {},
-                   {},
-                   ring.get()}};
+  CellMover mover{{registry, hmac, clock, *this, [](std::uint64_t) { return 0; }, {}, {}, ring.get()}};
 };
 
 TEST_F(CellMoverSecretsTest, CountersOfEveryVersionMove) {
@@ -98,9 +91,8 @@ TEST_F(CellMoverSecretsTest, WhenAProcessDiesBetweenTwoVersionsTheNextOneFinishe
         ASSERT_TRUE(secrets->take({{1, 0, "the first secret"}, {2, 1000, "the second secret"}}, 0));
         const KeyHasher with_ring = KeyHasher::with_hmac(secrets);
         const auto begin = [&](CellRegistry& in, const CellMemory& remembered) {
-          return std::make_unique<CellMover>(
-              CellMover::Parts{in, with_ring, clock, *this, [](std::uint64_t) { return 0; },
-                               [](bool, const std::string&) {}, remembered, secrets.get()});
+          return std::make_unique<CellMover>(CellMover::Parts{
+              in, with_ring, clock, *this, [](std::uint64_t) { return 0; }, {}, remembered, secrets.get()});
         };
         {
           CellRegistry before(make_cells({}), [](const Relocation&) {});

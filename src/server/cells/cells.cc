@@ -11,7 +11,7 @@
 #include "policy/files/policy_files.h"
 #include "server/cells/cell_file.h"
 #include "server/command_error.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 
 namespace sluice::server {
 
@@ -128,7 +128,7 @@ namespace {
 void warn_of_tiers(std::span<const Cell> cells) {
   for (const Cell& cell : cells)
     if (!cell.tiers.empty())
-      log(LogLevel::kWarning,
+      log(LogEvent::kCellsAdvice,
           fmt::format("--cells: cell \"{}\" has `tiers`, which count by themselves in each cell: a "
                       "caller who may choose the `tier` of a request gets the limits of several cells; use "
                       "`tiers` only where a trusted proxy sets the tier, or where it is agreed with the user",

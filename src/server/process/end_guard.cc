@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "server/command_error.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 
 namespace sluice::server {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::int64_t kLookEveryMs = 10;
 
 // No destructors: they are what may hang.
 [[noreturn]] void end(const char* why) {
-  log(LogLevel::kWarning, why);
+  log(LogEvent::kNodeStopForced, why);
   std::_Exit(kExitOk);
 }
 

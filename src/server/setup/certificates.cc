@@ -9,7 +9,7 @@
 #include "document/literals.h"
 #include "policy/files/policy_files.h"
 #include "server/command_error.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice::server {
@@ -31,12 +31,13 @@ void check_flags(const ServeOptions& options) {
 std::unique_ptr<net::TlsServerContext> load(const ServeOptions& options) {
   check_flags(options);
   if (options.tls_cert.empty()) return nullptr;
-  auto loaded = net::TlsServerContext::load(
-      {.certificate_file = options.tls_cert,
-       .key_file = options.tls_key,
-       .client_ca_file = options.tls_client_ca,
-       .requires_client_certificate = options.tls_require_client_cert,
-       .on_failed_handshake = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); }});
+  auto loaded = net::TlsServerContext::load({.certificate_file = options.tls_cert,
+                                             .key_file = options.tls_key,
+                                             .client_ca_file = options.tls_client_ca,
+                                             .requires_client_certificate = options.tls_require_client_cert,
+                                             .on_failed_handshake = [](const std::string& sentence) {
+                                               log(LogEvent::kTlsHandshakeFailed, sentence);
+                                             }});
   if (!loaded) throw CommandError("TLS: " + loaded.error().message);
   return std::move(*loaded);
 }
@@ -59,11 +60,11 @@ void ServerTls::look() {
   const std::string problem =
       changed ? "" : fmt::format("TLS: {}; keeping the previous certificate", changed.error().message);
   if (changed && *changed)
-    log(LogLevel::kInfo,
+    log(LogEvent::kTlsCertificateLoaded,
         fmt::format("new connections use the new TLS certificate in {}; it expires {}",
                     context_->certificate_file(), instant_text(context_->expires_unix_s() * kSecondUs)));
   const Lock lock(mutex_);
-  if (!problem.empty() && problem != problem_) log(LogLevel::kError, problem);
+  if (!problem.empty() && problem != problem_) log(LogEvent::kTlsCertificateRefused, problem);
   problem_ = problem;
 }
 
@@ -108,7 +109,7 @@ void IdentityFile::reload(const std::string& path) {
   std::vector<std::string> problems;
   for (const std::string& text : found.texts())
     problems.push_back(fmt::format("--identities: {}; keeping the previous ones", text));
-  for (const std::string& problem : problems) log(LogLevel::kError, problem);
+  for (const std::string& problem : problems) log(LogEvent::kIdentitiesRefused, problem);
   const Lock lock(mutex_);
   problems_ = std::move(problems);
 }

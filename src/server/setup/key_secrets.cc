@@ -15,7 +15,7 @@
 #include "document/literals.h"
 #include "policy/files/policy_files.h"
 #include "server/command_error.h"
-#include "telemetry/log.h"
+#include "telemetry/log/log.h"
 #include "telemetry/prometheus.h"
 
 namespace sluice::server {
@@ -93,7 +93,8 @@ std::vector<KeySecret> read_secrets(const DocumentNode& tree, const Place& top) 
 void warn_of_readers(const std::string& path) {
   struct stat about{};
   if (stat(path.c_str(), &about) == 0 && (about.st_mode & (S_IRGRP | S_IROTH)) != 0)
-    log(LogLevel::kWarning, fmt::format("--key-secrets: {} is readable by other users; run chmod 600", path));
+    log(LogEvent::kKeySecretsReadable,
+        fmt::format("--key-secrets: {} is readable by other users; run chmod 600", path));
 }
 
 }  // namespace

@@ -59,12 +59,12 @@ std::unique_ptr<ledger::Ledger> open(const std::string& url, const StoreSettings
 
 }  // namespace
 
-std::unique_ptr<ledger::Ledger> open_ledger(
-    const std::string& url, const StoreSettings& store,
-    const std::function<void(bool is_problem, const std::string& sentence)>& log) {
+std::unique_ptr<ledger::Ledger> open_ledger(const std::string& url, const StoreSettings& store,
+                                            const EventLog& log) {
   ledger::RedisLedgerOptions options;
   options.on_advice = [log](const std::vector<std::string>& advice) {
-    for (const std::string& sentence : advice) log(true, fmt::format("the policy database: {}", sentence));
+    for (const std::string& sentence : advice)
+      log(LogEvent::kDatabaseAdvice, fmt::format("the policy database: {}", sentence));
   };
   return open(url, store, std::move(options));
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/log/log_event.h"
 #include "ledger/ledger.h"
 #include "server/setup/store_setup.h"
 
@@ -13,9 +14,8 @@ namespace sluice::server {
 // redis, which means the Redis of --store. `store` is the latter; its prefix precedes every key in Redis.
 // `log` receives sentences about the setup of the database. Throws CommandError if the URL or the file is
 // wrong, but not if the database merely does not answer yet. Passwords are never in the message.
-std::unique_ptr<ledger::Ledger> open_ledger(
-    const std::string& url, const StoreSettings& store,
-    const std::function<void(bool is_problem, const std::string& sentence)>& log);
+std::unique_ptr<ledger::Ledger> open_ledger(const std::string& url, const StoreSettings& store,
+                                            const EventLog& log);
 
 // Opens it read-only: creates nothing, and a ledger that does not exist is an error.
 std::unique_ptr<ledger::Ledger> open_ledger_to_read(const std::string& url, const std::string& key_prefix);

@@ -62,7 +62,7 @@ std::optional<std::string> try_store(const StoreSettings& settings) {
                             .wall_clock = wall_clock,
                             .params = params,
                             .random = [&random](std::uint64_t below) { return random() % below; },
-                            .log = [](bool, const std::string&) {}});
+                            .log = {}});
   Store::Health health;
   for (const std::int64_t end_us = clock.now_us() + kPatienceUs; clock.now_us() < end_us;) {
     store->tick(clock.now_us());

@@ -200,8 +200,8 @@ class MoverAmongServers : protected redis::Transport {
             clock,
             *this,
             [](std::uint64_t) { return 0; },
-            [this](bool is_problem, const std::string& sentence) {
-              (is_problem ? problems : said).push_back(sentence);
+            [this](LogEvent event, std::string_view sentence) {
+              (is_problem(event) ? problems : said).emplace_back(sentence);
             },
             std::move(memory)};
   }

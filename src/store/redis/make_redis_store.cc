@@ -33,7 +33,8 @@ void log_news(const std::string& name, const RedisStoreParts& parts, RedisBacken
   if (!parts.asks_for_advice) return;
   options.advise_every_us = kAdviseEveryUs;
   options.on_advice = [log = parts.log, name](const auto& advice) {
-    for (const std::string& sentence : advice) log(true, std::string(name).append(": ").append(sentence));
+    for (const std::string& sentence : advice)
+      log(LogEvent::kRedisAdvice, std::string(name).append(": ").append(sentence), {{"server", name}});
   };
 }
 

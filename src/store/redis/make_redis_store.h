@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/log/log_event.h"
 #include "redis/connection/transport.h"
 #include "redis/url/store_url.h"
 #include "store/params_table.h"
@@ -21,8 +22,7 @@ struct RedisStoreParts {
   const Clock& wall_clock;  // to compare with other machines' clocks
   ParamsTable& params;
   RedisBackend::Random random;
-  // Receives a sentence for the log: the store has become unreachable, or is back.
-  std::function<void(bool is_problem, const std::string& sentence)> log;
+  EventLog log;  // hears that the store has become unreachable, or is back
   std::string key_prefix = kDefaultKeyPrefix;
   bool heeds_moves = false;  // there are cells, between which tenants may move
   // Whether this loop queries the server about itself; one loop is enough.

@@ -14,7 +14,7 @@ using BreakerState = redis::Breaker::State;
 class RedisOverloadTest : public RedisRepliesFixture {
  protected:
   void SetUp() override {
-    options_.on_news = [this](bool, const std::string& sentence) { news_.push_back(sentence); };
+    options_.on_news = [this](LogEvent, std::string_view sentence) { news_.emplace_back(sentence); };
   }
   std::unique_ptr<TestCall> call_of(std::uint32_t caller, std::uint64_t key = 1) {
     auto made = call(10'000, key);

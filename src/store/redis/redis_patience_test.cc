@@ -18,7 +18,7 @@ class RedisPatienceTest : public RedisRepliesFixture {
   std::vector<std::string> news_;
 
   void SetUp() override {
-    options_.on_news = [this](bool, const std::string& sentence) { news_.push_back(sentence); };
+    options_.on_news = [this](LogEvent, std::string_view sentence) { news_.emplace_back(sentence); };
   }
 };
 

@@ -14,8 +14,8 @@ using BreakerState = redis::Breaker::State;
 class RedisTroublesTest : public RedisRepliesFixture {
  protected:
   void SetUp() override {
-    options_.on_news = [this](bool is_problem, const std::string& sentence) {
-      news_.push_back((is_problem ? "! " : "") + sentence);
+    options_.on_news = [this](LogEvent event, std::string_view sentence) {
+      news_.push_back((is_problem(event) ? "! " : "") + std::string(sentence));
     };
   }
   // The server lets us in and answers every command with `reply`, while a check is made every 10 ms. Returns

@@ -55,23 +55,26 @@ void BackendHealth::report_news(const Facts& facts, std::int64_t now_us, const O
   if (facts.fails && !has_problem())
     note_problem("the server does not answer in time", "too many checks had no answer");
   if (failure_news_.is_news(facts.fails ? std::string_view(problem_) : "", now_us)) {
-    facts.fails ? report(true, "is failing: " + problem_ + "; on_failure decides until it recovers")
-                : report(false, "answers again");
+    facts.fails
+        ? report(LogEvent::kRedisFailed, "is failing: " + problem_ + "; on_failure decides until it recovers")
+        : report(LogEvent::kRedisRecovered, "answers again");
   }
   if (clock_news_.is_news(facts.left_out ? kClockSentence : "", now_us))
-    facts.left_out ? report(true, std::string(kClockSentence))
-                   : report(false, "is used again: its clock is correct");
+    facts.left_out ? report(LogEvent::kRedisClock, std::string(kClockSentence))
+                   : report(LogEvent::kRedisRecovered, "is used again: its clock is correct");
   const bool refuses = heard_of_moves(now_us);
   if (moving_news_.is_news(refuses ? kMovingSentence : "", now_us) && refuses)
-    report(true, std::string(kMovingSentence));
+    report(LogEvent::kRedisTenantMoving, std::string(kMovingSentence));
   if (full_news_.is_news(is_full(now_us) ? kFullSentence : "", now_us))
-    is_full(now_us) ? report(true, std::string(kFullSentence)) : report(false, "has free memory again");
+    is_full(now_us) ? report(LogEvent::kRedisFull, std::string(kFullSentence))
+                    : report(LogEvent::kRedisRecovered, "has free memory again");
   const std::string late = lateness(now_us);
-  if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty()) report(true, late);
+  if (lateness_news_.is_news(late.empty() ? "" : "late", now_us) && !late.empty())
+    report(LogEvent::kRedisLate, late);
   const std::uint64_t shed = shed_.sum(now_us).bad;
   if (shed_news_.is_news(shed == 0 ? "" : "shed", now_us) && shed > 0)
-    report(true, "is overloaded (checks shed in the last seconds: " + std::to_string(shed) +
-                     "); add capacity or reduce the load");
+    report(LogEvent::kRedisOverloaded, "is overloaded (checks shed in the last seconds: " +
+                                           std::to_string(shed) + "); add capacity or reduce the load");
 }
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log/log_event.h"
 #include "redis/connection/recent_share.h"
 #include "store/redis/backend/trouble_news.h"
 
@@ -14,7 +15,7 @@ namespace sluice {
 // What is wrong with one Redis server: sentences for /readyz, and news for the log. Not thread-safe.
 class BackendHealth {
  public:
-  using OnNews = std::function<void(bool is_problem, const std::string& sentence)>;
+  using OnNews = std::function<void(LogEvent event, const std::string& sentence)>;
 
   // The current problem: from the first failure until a batch is answered.
   void note_problem(std::string_view what, std::string_view why);

@@ -340,8 +340,9 @@ BackendHealth::Facts RedisBackend::facts() const {
 
 void RedisBackend::report_news(std::int64_t now_us) {
   if (!options_.on_news) return;
-  health_.report_news(facts(), now_us, [this](bool is_problem, const std::string& sentence) {
-    options_.on_news(is_problem, "Redis at " + connection_.where() + " " + sentence);
+  health_.report_news(facts(), now_us, [this](LogEvent event, const std::string& sentence) {
+    const std::string where = connection_.where();
+    options_.on_news(event, "Redis at " + where + " " + sentence, {{"server", where}});
   });
 }
 

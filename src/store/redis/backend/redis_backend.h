@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log/log_event.h"
 #include "redis/connection/breaker.h"
 #include "redis/connection/connection.h"
 #include "redis/inspect/adviser.h"
@@ -72,7 +73,7 @@ struct RedisBackendOptions {
   std::int64_t operation_timeout_us = 50'000;  // for the server's reply, if no caller is more patient
   std::int64_t slow_us = 10'000;               // an answer within this time is never called slow
   // Gets a sentence for the log: what is wrong and why, or that it is over. At most a few per minute.
-  std::function<void(bool is_problem, const std::string& sentence)> on_news;
+  EventLog on_news;
   const Clock* decide_by = nullptr;  // in tests: instead of the server's own clock
   // How often the server is asked about itself, for advice(); 0: never.
   std::int64_t advise_every_us = 0;

@@ -53,7 +53,7 @@ class ClusterClockTest : public ClusterRepliesFixture {
 
 TEST_F(ClusterClockTest, ANodeWithAWrongClockIsLeftOutUntilItIsMended) {
   std::vector<std::string> news;
-  options_.node.on_news = [&](bool, const std::string& sentence) { news.push_back(sentence); };
+  options_.node.on_news = [&](LogEvent, std::string_view sentence) { news.emplace_back(sentence); };
   connect();
   hear(0, 0, 0);
   EXPECT_THAT(store_->health().problems, IsEmpty());

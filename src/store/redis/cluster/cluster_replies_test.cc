@@ -211,7 +211,7 @@ TEST_F(ClusterRepliesTest, ANodeThatSendsToItselfGetsANewConnection) {
 // The record of a request id is written in one step with the charge, so the two cannot be on two nodes.
 TEST_F(ClusterRepliesTest, ARequestIdOnASlotThatStaysHalfMovedIsShedAtTheDeadline) {
   std::vector<std::string> news;
-  options_.node.on_news = [&](bool, const std::string& sentence) { news.push_back(sentence); };
+  options_.node.on_news = [&](LogEvent, std::string_view sentence) { news.emplace_back(sentence); };
   connect();
   const auto asked = call_on(kA, 20'000);
   asked->dedupe = Dedupe{{5, 5}, 7, kSecond};

@@ -86,9 +86,9 @@ void ClusterStore::report_news(std::int64_t now_us) {
   if (!options_.node.on_news) return;
   const std::string trouble = half_moved_trouble(now_us);
   if (!half_moved_news_.is_news(trouble, now_us)) return;
-  options_.node.on_news(!trouble.empty(), trouble.empty()
-                                              ? "Redis Cluster: no slot's keys are on two nodes any more"
-                                              : trouble);
+  options_.node.on_news(
+      trouble.empty() ? LogEvent::kRedisRecovered : LogEvent::kRedisSlotMoving,
+      trouble.empty() ? "Redis Cluster: no slot's keys are on two nodes any more" : trouble);
 }
 
 void ClusterStore::follow(Node& from, bool moved, std::string_view reply, std::span<StoreCall* const> calls) {
