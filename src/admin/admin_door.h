@@ -41,6 +41,9 @@ class AdminDoor final : public doors::AdminSeam {
     call.reply.response.status = policies_.current_config(call);
   }
   bool when_recorded(std::function<void()> then) override;
+  bool admit_read(const control::Principal& principal, net::HttpResponse& response) override {
+    return engine_.admit(principal, SelfLimiter::Kind::kRead, 0, response);
+  }
   Result<void> admit_reset(const control::Principal& principal) override {
     return engine_.admit_reset(principal);
   }

@@ -36,6 +36,8 @@ class AdminSeam {
   virtual bool when_recorded(std::function<void()> then) = 0;
   // kOverloaded: the admins of these tenants have made too many resets in the last minute.
   virtual Result<void> admit_reset(const control::Principal& principal) = 0;
+  // Whether a read of a door counts as one of this admin's. False: they must wait, and `response` says so.
+  virtual bool admit_read(const control::Principal& principal, net::HttpResponse& response) = 0;
 
   virtual void tick() = 0;  // sends the answers that have arrived
 };

@@ -32,6 +32,12 @@ struct EnvoyScratch {
   EnvoyAnswer answer;
 };
 
+// The metrics as strangers see them; empty: not made yet.
+struct StrangersMetrics {
+  std::string page;
+  std::int64_t made_at_us = 0;
+};
+
 // What all doors of one thread share: the engine, the options and scratch space. Not thread-safe.
 struct DoorContext {
   // `seed` feeds the jitter of Retry-After. `the_admin`: null if there is no admin API. `the_nodes`: null if
@@ -52,6 +58,10 @@ struct DoorContext {
 
   CheckRules check_rules() const { return {.has_default_tenant = engine.has_default_tenant()}; }
 
+  // As AdminSeam::admit_read(); true if there is no admin API.
+  bool admit_read(const control::Principal& principal, net::HttpResponse& response) const {
+    return !admin || admin->admit_read(principal, response);
+  }
   // As AdminSeam::when_recorded(); false if there is no admin API.
   bool when_recorded(std::function<void()> then) const {
     return admin && admin->when_recorded(std::move(then));
@@ -73,6 +83,7 @@ struct DoorContext {
   EnvoyScratch envoy;
   // Of the request that is being handled; null: none, or nothing is traced. Caller::permit() passes it on.
   const TraceContext* trace = nullptr;
+  StrangersMetrics strangers_metrics;
 };
 
 }  // namespace sluice::doors

@@ -18,7 +18,7 @@ constexpr std::array kHttpEndpoints = {
     HttpEndpoint{"/json", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_envoy_json},
     HttpEndpoint{"/v1/lease", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_lease},
     HttpEndpoint{"/v1/lease/return", "POST", Side::kChecks, OtherSites::kRefused, Access::kCheck, http_return_lease},
-    HttpEndpoint{"/v1/leases", kGet, Side::kBoth, OtherSites::kServed, Access::kRead, http_leases},
+    HttpEndpoint{"/v1/leases", kGet, Side::kBoth, OtherSites::kServed, Access::kReadKeys, http_leases},
     HttpEndpoint{"/v1/hotkeys", kGet, Side::kBoth, OtherSites::kServed, Access::kReadKeys, http_hot_keys},
     HttpEndpoint{"/v1/decisions", kGet, Side::kBoth, OtherSites::kServed, Access::kReadKeys, http_decisions},
     HttpEndpoint{"/v1/nodes", kGet, Side::kAdmin, OtherSites::kServed, Access::kReadKeys, http_nodes},

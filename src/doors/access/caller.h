@@ -18,7 +18,7 @@ enum class Access : std::uint8_t {
   kPublic,    // everyone; there is nothing to permit
   kCheck,     // if checks need a token, callers with the role `check`; else everyone
   kRead,      // if checks need a token, callers with the role `read`; else everyone
-  kReadKeys,  // callers with the role `read`, even if checks need no token: the answer names keys
+  kReadKeys,  // callers with the role `read`, even if checks need no token: the answer tells what others ask
   kOperator,  // callers with the role `operator`
   kAdminApi,  // the admin API decides; there is nothing to permit here
 };

@@ -35,12 +35,53 @@ TEST_F(StrangersTest, MetricsNamePoliciesOnlyToThoseWhoMayReadThem) {
   EXPECT_EQ(get("/metrics").body, options.metrics()) << "on the machine itself";
 }
 
-TEST_F(StrangersTest, WhereTokensAreNeededReadinessIsToldToAllAndProblemsToReaders) {
-  readiness.problems = {"policy \"of-stock\" is wrong"};
-  EXPECT_EQ(get("/readyz").status, 200);
-  EXPECT_EQ(get("/readyz").body.find("of-stock"), std::string::npos);
+TEST_F(StrangersTest, MetricsOfStrangersAreMadeOnceASecond) {
+  int made = 0;
+  options.metrics = [&made] { return "a " + std::to_string(++made) + "\nb{node=\"10.0.0.1\"} 1\n"; };
+  peer.names = {};
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(get("/metrics").body, "a 1\n");
+  clock.advance(kSecondUs);
+  EXPECT_EQ(get("/metrics").body, "a 2\n");
   peer.names = {"any-app"};
-  EXPECT_NE(get("/readyz").body.find("of-stock"), std::string::npos);
+  EXPECT_EQ(get("/metrics").body, "a 3\nb{node=\"10.0.0.1\"} 1\n") << "readers get what is now";
+}
+
+TEST_F(StrangersTest, ReadinessIsToldToAllAndProblemsToReaders) {
+  readiness.problems = {"policy \"of-stock\" is wrong"};
+  for (const bool needs_token : {true, false}) {
+    options.checks_need_token = needs_token;
+    peer.names = {"shop-app"};
+    EXPECT_EQ(get("/readyz").status, 200);
+    EXPECT_EQ(get("/readyz").body.find("of-stock"), std::string::npos) << "beyond loopback";
+    peer.names = {"any-app"};
+    EXPECT_NE(get("/readyz").body.find("of-stock"), std::string::npos);
+  }
+  peer.is_trusted = true;
+  peer.names = {};
+  EXPECT_NE(get("/readyz").body.find("of-stock"), std::string::npos) << "on the machine itself";
+}
+
+TEST_F(StrangersTest, LeasesAndHotKeysTellWhatOthersAskSoTheyAreForReaders) {
+  options.checks_need_token = false;
+  for (const std::string path : {"/v1/leases", "/v1/hotkeys"}) {
+    peer.names = {};
+    EXPECT_EQ(get(path, "tenant_id=shop").status, 401) << path;
+    peer.names = {"shop-app"};
+    EXPECT_EQ(get(path, "tenant_id=shop").status, 200) << path;
+    EXPECT_EQ(get(path, "tenant_id=stock").status, 403) << path;
+  }
+}
+
+TEST_F(StrangersTest, LeasesAndHotKeysCountAsReadsOfTheAdmin) {
+  LateAdmin admin;
+  admin.reads_left = 2;
+  App busy(engine, options, 1, &admin);
+  peer.names = {"any-app"};
+  for (const int status : {200, 429})
+    for (const std::string path : {"/v1/leases", "/v1/hotkeys"}) {
+      const net::HttpRequest request{.method = "GET", .path = path, .peer = &peer};
+      EXPECT_EQ(send_to(busy, request).status, status) << path;
+    }
 }
 
 TEST_F(StrangersTest, WhoIsRecognisedIsNoStrangerAnyMore) {

@@ -134,6 +134,7 @@ Result<void> http_hot_keys(DoorContext& context, const Caller& caller, const Htt
   const std::string_view only = wanted.tenant_id.value_or("");
   if (!only.empty()) SLUICE_TRY(principal.may(Role::kRead, only));
   if (!query.policy_id.empty()) SLUICE_TRY(may_read_policy(context, principal, query.policy_id));
+  if (!context.admit_read(principal, call.reply.response)) return {};
   query.of_tenant = [&](std::string_view tenant) {
     if (!only.empty()) return tenant == only;
     return principal.tenants.empty() || (!tenant.empty() && principal.sees_tenant(tenant));

@@ -90,8 +90,7 @@ Result<void> http_leases(DoorContext& context, const Caller& caller, const HttpC
   wish.policy_id = wanted.policy_id;
   SLUICE_TRY(caller.permit({&wish, 1}));
   const std::string_view tenant = wish.tenant;  // or the one that the policy implies
-  if (tenant.empty() && !caller.may_read_everything())
-    return invalid("tenant_id", "tenant_id is missing; a token with the role read for all tenants sees all");
+  if (!context.admit_read(SLUICE_TRY(caller.reader()), call.reply.response)) return {};
   std::string& out = call.reply.response.body;
   const auto leases =
       context.options.leases->list(tenant, wanted.policy_id, kLeasesPerPage, context.options.clock->now_us());

@@ -64,9 +64,15 @@ class LateAdmin final : public AdminSeam {
   void get_current_config(const GrpcCall& call) override { call.reply.later(); }
   bool when_recorded(std::function<void()>) override { return false; }
   Result<void> admit_reset(const control::Principal&) override { return {}; }
+  bool admit_read(const control::Principal&, net::HttpResponse& response) override {
+    if (reads_left-- > 0) return true;
+    response.status = 429;
+    return false;
+  }
   void tick() override {}
 
   net::HttpReply::Later later;
+  int reads_left = 0;
 };
 
 // All doors over a whole engine, on a clock that the test moves; no network.
