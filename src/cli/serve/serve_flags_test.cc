@@ -111,6 +111,8 @@ TEST_F(ServeOptionsTest, EveryFlagIsAlsoAVariable) {
       {"otlp", "SLUICE_OTLP", "http://collector:4318"},
       {"trace-sample", "SLUICE_TRACE_SAMPLE", "0.5"},
       {"trace-slow", "SLUICE_TRACE_SLOW", "1s"},
+      {"usage-events", "SLUICE_USAGE_EVENTS", "redis://127.0.0.1:1?stream=usage.events"},
+      {"usage-queue-mib", "SLUICE_USAGE_QUEUE_MIB", "64"},
       {"config", "SLUICE_CONFIG", config("threads: 7\n")},
   };
   std::set<std::string> tried{"help", "help-all"};

@@ -12,6 +12,7 @@
 #include "base/time_units.h"
 #include "document/literals.h"
 #include "doors/access/caller.h"
+#include "doors/access/policy_access.h"
 #include "doors/handlers.h"
 #include "doors/http/fields/check_field.h"
 #include "doors/http/fields/query_string.h"
@@ -157,6 +158,12 @@ Result<void> http_decisions(DoorContext& context, const Caller& caller, const Ht
   const control::Principal principal = SLUICE_TRY(caller.reader());
   const std::string_view only = wanted.tenant_id.value_or("");
   if (!only.empty()) SLUICE_TRY(principal.may(control::Role::kRead, only));
+  if (!query.policy_id.empty()) {
+    const auto may = may_read_policy(context, principal, query.policy_id);
+    // A policy that is gone still has decisions, for those who may read all.
+    if (!may && may.error().code != ErrorCode::kPolicyNotFound) return std::unexpected(may.error());
+  }
+  if (!context.admit_read(principal, call.reply.response)) return {};
   query.of_tenant = [&](std::string_view tenant) {
     if (!only.empty()) return tenant == only;
     return principal.tenants.empty() || (!tenant.empty() && principal.sees_tenant(tenant));
