@@ -56,9 +56,9 @@ def test_a_symlink_swapped_as_kubernetes_does(server, http, tmp_path):
 
 def test_the_log_names_the_versions(server, http):
     running = server(POLICY.format(limit=10))
-    running.wait_for_log(r"loaded 1 policy from 1 file, 1 new or changed: p#1\n")
+    running.wait_for_log(r"loaded 1 policy from 1 file, 1 new or changed: p#1 event=policies.loaded\n")
     running.write_policies(POLICY.format(limit=20))
-    running.wait_for_log(r"loaded 1 policy from 1 file, 1 new or changed: p#2\n")
+    running.wait_for_log(r"loaded 1 policy from 1 file, 1 new or changed: p#2 event=policies.loaded\n")
 
 
 def test_sighup_rereads(server, http):
