@@ -85,7 +85,6 @@ void NodeExchange::on_reply(Reply reply) {
   const OnReply on_reply = std::move(waiting_.front().on_reply);
   waiting_.pop_front();
   if (reply.front().is_error()) return refuse(reply.front().bytes);
-  connection_->note_use();
   on_reply(reply);
 }
 
@@ -134,7 +133,9 @@ void NodeExchange::beat() {
   for (std::size_t i = 0; i < kNodeQuestionsMax; ++i) keys.push_back(question_key(store_.key_prefix, i));
   say(words_of("MGET", keys), [this](Reply reply) { read_own_and_questions(reply); });
   const std::string report = write_report(parts_.keys, {parts_.desk.self(), server_ms()});
-  say(std::array<std::string_view, 5>{"SET", keys.front(), report, "PX", kReportMs}, [](Reply) {});
+  say(std::array<std::string_view, 5>{"SET", keys.front(), report, "PX", kReportMs},
+      // A server that answers, but takes no writes, must not be asked for a new connection again and again.
+      [this](Reply) { connection_->note_use(); });
 }
 
 void NodeExchange::ask_time() {
