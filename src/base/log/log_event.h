@@ -128,8 +128,8 @@ class EventLog {
   EventLog() = default;
   template <std::invocable<LogEvent, std::string_view, std::span<const LogField>> Callable>
     requires(!std::same_as<Callable, EventLog>)
-  EventLog(Callable write)
-      : write_(std::move(write)) {}  // NOLINT(google-explicit-constructor): is a function
+  EventLog(Callable write)  // NOLINT(google-explicit-constructor): is a function
+      : write_(std::move(write)) {}
   // For whoever wants only the sentences.
   template <std::invocable<LogEvent, std::string_view> Callable>
   EventLog(Callable write)  // NOLINT(google-explicit-constructor)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/time_units.h"
 #include "cli/command.h"
 #include "document/literals.h"

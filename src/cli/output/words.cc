@@ -37,11 +37,12 @@ std::string per_words(const std::vector<std::string>& per) {
 
 std::string wait_words(std::int64_t ms) {
   if (ms < 1000) return fmt::format("{} ms", std::max<std::int64_t>(ms, 0));
+  constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
   const std::int64_t seconds = ceil_div(ms, 1000);
-  if (seconds < 120) return fmt::format("{} s", seconds);
-  if (seconds < 2 * 3600) return fmt::format("{} min", ceil_div(seconds, 60));
-  if (seconds < 2 * 86400) return fmt::format("{} h", ceil_div(seconds, 3600));
-  return fmt::format("{} d", ceil_div(seconds, 86400));
+  if (seconds < 2 * kMinute) return fmt::format("{} s", seconds);
+  if (seconds < 2 * kHour) return fmt::format("{} min", ceil_div(seconds, kMinute));
+  if (seconds < 2 * kDay) return fmt::format("{} h", ceil_div(seconds, kHour));
+  return fmt::format("{} d", ceil_div(seconds, kDay));
 }
 
 std::string instant_words(std::string_view instant) {

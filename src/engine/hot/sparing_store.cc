@@ -184,7 +184,7 @@ bool SparingStore::conclude(SpareCall& spare) {
     release(spare);
     return store_->start(check);
   }
-  static_cast<StoreAnswer&>(check) = spare;
+  static_cast<StoreAnswer&>(check) = static_cast<const StoreAnswer&>(spare);
   std::ranges::copy(spare.results, check.results.begin());
   release(spare);
   return true;

@@ -22,7 +22,7 @@ class DecisionRecord;
 class LoopDecisions final : public DecisionObserver {
  public:
   explicit LoopDecisions(DecisionRecord& record);
-  ~LoopDecisions();
+  ~LoopDecisions() override;
   LoopDecisions(const LoopDecisions&) = delete;
   LoopDecisions& operator=(const LoopDecisions&) = delete;
 
